@@ -1,0 +1,38 @@
+"""Holdfast: a context engine and long-term memory for LLM agents.
+
+    import holdfast
+
+    with holdfast.open() as hf, hf.session(agent="coder") as s:
+        s.user("Use PostgreSQL 18, not 15.")
+
+The names below are imported when they are first used, so that a hook, which needs `holdfast.capture`
+and nothing else, does not pay for the engine.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from holdfast.app.holdfast import DamageWarning, Holdfast
+    from holdfast.app.open import open  # noqa: A004
+    from holdfast.model.events import Damage, Draft, Event
+
+__version__ = "0.1.0"
+__all__ = ["Damage", "DamageWarning", "Draft", "Event", "Holdfast", "open"]
+
+_HOMES = {
+    "Damage": "holdfast.model.events",
+    "DamageWarning": "holdfast.app.holdfast",
+    "Draft": "holdfast.model.events",
+    "Event": "holdfast.model.events",
+    "Holdfast": "holdfast.app.holdfast",
+    "open": "holdfast.app.open",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,189 @@
+"""What is wrong, and what to do about it. Reads only; says nothing it did not look at."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from holdfast import settings as settings_file
+from holdfast.capture.disk import Disk
+from holdfast.capture.layout import LOCK, QUARANTINE
+from holdfast.capture.lock import Busy, Lock
+from holdfast.capture.spool import spooled
+from holdfast.engines.files import FileLog
+from holdfast.engines.files import meta as project_meta
+from holdfast.errors import HoldfastError
+from holdfast.model.events import Damage, Event
+from holdfast.model.settings import Settings
+
+from . import project as projects
+from .open import project_folder
+
+_LITTLE_ROOM = 256 << 20
+_FAR_OFF = 86_400
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at."""
+
+    check: str
+    good: bool
+    found: str
+    #: what to do; empty when it is good
+    remedy: str = ""
+
+
+def examine(
+    home: str | None = None, project: str | None = None, path: str | None = None
+) -> list[Finding]:
+    """Look at everything that must be right for Holdfast to work here."""
+    findings: list[Finding] = []
+    project_id, root = project, None
+    if project is None:
+        try:
+            found = projects.find(Path(path or "."))
+            project_id, root = found.id, Path(found.root)
+            findings.append(_good("project", f"{found.id}, known by its {found.found_by}"))
+        except HoldfastError as exc:
+            findings.append(_bad("project", str(exc), "holdfast init"))
+    try:
+        chosen = settings_file.load(home, root)
+    except HoldfastError as exc:
+        return [*findings, _bad("settings", str(exc), "correct that file")]
+    findings.append(_good("settings", "readable"))
+    findings += _home(chosen)
+    if project_id is not None:
+        findings += _project_checks(chosen, project_id)
+    return findings
+
+
+def _good(check: str, found: str) -> Finding:
+    return Finding(check=check, good=True, found=found)
+
+
+def _bad(check: str, found: str, remedy: str) -> Finding:
+    return Finding(check=check, good=False, found=found, remedy=remedy)
+
+
+def _home(chosen: Settings) -> Iterator[Finding]:
+    home = chosen.home
+    if not os.path.isdir(home):
+        yield _good("home", f"{home} will be made by the first recording")
+        return
+    mode = stat.S_IMODE(os.stat(home).st_mode)
+    if not os.access(home, os.W_OK):
+        yield _bad("home", f"{home} cannot be written", "set HOLDFAST_HOME to a folder you own")
+    elif mode & 0o077:
+        yield _bad("home", f"{home} is open to others ({mode:o})", f"chmod 700 {home}")
+    else:
+        yield _good("home", f"{home}, private")
+    free = shutil.disk_usage(home).free
+    room = f"{free / (1 << 30):.1f} GiB free"
+    if free < _LITTLE_ROOM:
+        yield _bad("room", room, "free some space; a full disk stops recording, never loses")
+    else:
+        yield _good("room", room)
+    if os.path.exists(os.path.join(home, "contexts")):
+        yield _bad(
+            "format 1",
+            f"{home}/contexts is of an older format, which is not read",
+            "keep it for reference or move it away; Holdfast leaves it untouched",
+        )
+
+
+def _project_checks(chosen: Settings, project_id: str) -> Iterator[Finding]:
+    folder = project_folder(chosen, project_id)
+    if not os.path.isdir(folder):
+        yield _good("log", "nothing recorded yet")
+        return
+    try:
+        state = project_meta.load(Disk(), folder)
+    except HoldfastError as exc:
+        yield _bad("format", str(exc), "see the message")
+        return
+    if not state:
+        yield _bad("meta.json", "missing or unreadable", "open the project once; it is made anew")
+    checks: list[Callable[[str], Iterator[Finding]]] = [_modes, _lock, _tail, _spool, _quarantine]
+    for check in checks:
+        yield from check(folder)
+    if state.get("integrity_mode") == "chained":
+        name = project_id.replace("/", "-")
+        key = os.path.join(chosen.keys, name + ".chain.key")
+        if not os.path.exists(key):
+            yield _bad("chain key", f"{key} is missing", "restore it; without it edits are unseen")
+
+
+def _modes(folder: str) -> Iterator[Finding]:
+    for path in (os.path.join(folder, name) for name in os.listdir(folder)):
+        if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+            yield _bad("privacy", f"{path} is open to others", f"chmod -R go= {folder}")
+            return
+    yield _good("privacy", "files are private")
+
+
+def _lock(folder: str) -> Iterator[Finding]:
+    path = os.path.join(folder, LOCK)
+    if not os.path.exists(path):
+        return
+    try:
+        lock = Lock(path, Disk())
+    except OSError as exc:
+        yield _bad("lock", str(exc), "check who owns the home folder")
+        return
+    try:
+        lock.acquire(1.0)
+        lock.release()
+        yield _good("lock", "free")
+    except Busy:
+        yield _bad("lock", "held for over a second", f"see who: fuser -v {path}")
+    finally:
+        lock.close()
+
+
+def _tail(folder: str) -> Iterator[Finding]:
+    log = FileLog(folder)
+    head = log.head()
+    newest = None
+    for found in log.read(max(0, head.event_seq - 1)):
+        if isinstance(found, Damage):
+            yield _bad(
+                "tail", str(found), "record anything, or run `holdfast verify`: it is mended"
+            )
+        elif isinstance(found, Event):
+            newest = found
+    yield _good("log", f"{head.event_seq} events, generation {head.generation}")
+    if newest is not None:
+        try:
+            at = datetime.fromisoformat(newest.timestamp)
+        except ValueError:
+            return
+        ahead = (at - datetime.now(UTC)).total_seconds()
+        if ahead > _FAR_OFF:
+            yield _bad("clock", f"the newest event is from {newest.timestamp}", "set the clock")
+
+
+def _spool(folder: str) -> Iterator[Finding]:
+    waiting = len(spooled(Disk(), folder))
+    if waiting:
+        yield _bad("spool", f"{waiting} events wait", "record anything: it is drained first")
+    else:
+        yield _good("spool", "empty")
+
+
+def _quarantine(folder: str) -> Iterator[Finding]:
+    place = os.path.join(folder, QUARANTINE)
+    kept = len(os.listdir(place)) if os.path.isdir(place) else 0
+    if kept:
+        yield _bad(
+            "quarantine",
+            f"{kept} damaged stretches are kept in {place}",
+            "run `holdfast verify`; look at the disk's health; remove them when you have looked",
+        )
+    else:
+        yield _good("quarantine", "empty")

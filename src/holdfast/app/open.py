@@ -1,0 +1,167 @@
+"""Composition: which engine stands behind which port. The only place that names one."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from holdfast import settings as settings_file
+from holdfast.capture.chain import Chain, load_key
+from holdfast.capture.disk import Disk
+from holdfast.capture.layout import META, new_meta
+from holdfast.capture.redact import Redactor
+from holdfast.capture.shape import Limits, Shaper
+from holdfast.capture.stamp import timestamp
+from holdfast.engines.clock import SystemClock, UlidIds
+from holdfast.engines.files import FileBlobs, FileLog
+from holdfast.engines.files import meta as project_meta
+from holdfast.engines.files.trouble import translated
+from holdfast.errors import Conflict, Denied
+from holdfast.model.projects import Project, folder_parts
+from holdfast.model.settings import Integrity, Settings
+from holdfast.ports.clock import Clock
+from holdfast.record.recorder import Recorder
+
+from . import project as projects
+from .holdfast import Holdfast
+
+CONTEXTS = "contexts-v2"
+
+
+def open(  # noqa: A001  (the public name)
+    home: str | os.PathLike[str] | None = None,
+    *,
+    project: str | None = None,
+    user: str | None = None,
+    now: Clock | Callable[[], int] | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> Holdfast:
+    """Open a project's memory: the one around `path` (here, by default) or the one named.
+
+    `home` is where everything is kept; `user` is the principal, the person at this machine unless
+    said otherwise; `now` brings another clock, in milliseconds since 1970.
+    """
+    found = _project(project, Path(path or "."))
+    chosen = settings_file.load(home, Path(found.root) if found.root else None)
+    clock = _clock(now)
+    folder = project_folder(chosen, found.id)
+    with translated("opening"):
+        state = _ensure(folder, found, clock, chosen.log.integrity)
+    log = FileLog(folder, chosen.log, chain=_chain(chosen, found.id, state))
+    return Holdfast(
+        project=found,
+        settings=chosen,
+        folder=folder,
+        log=log,
+        blobs=log.blobs,
+        recorder=_recorder(chosen, log, clock),
+        user=user or getpass.getuser(),
+        clock=clock,
+        notices=_notices(chosen, folder),
+    )
+
+
+def project_folder(chosen: Settings, project_id: str) -> str:
+    """Where a project's files lie."""
+    return os.path.join(chosen.home, CONTEXTS, *folder_parts(project_id))
+
+
+def _project(project_id: str | None, start: Path) -> Project:
+    if project_id is None:
+        return projects.find(start)
+    folder_parts(project_id)
+    found_by = "reserved" if project_id.startswith("~") else "argument"
+    return Project(id=project_id, root="", found_by=found_by)
+
+
+def _clock(now: Clock | Callable[[], int] | None) -> Clock:
+    if now is None:
+        return SystemClock()
+    return _Called(now) if callable(now) else now
+
+
+class _Called:
+    """A plain function as a Clock."""
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
+
+    def now_ms(self) -> int:
+        return self._now()
+
+
+def _ensure(folder: str, project: Project, clock: Clock, mode: Integrity) -> dict[str, object]:
+    """The project's folder with its meta.json; a read-only home is opened as it is."""
+    disk = Disk()
+    state = project_meta.load(disk, folder)
+    if state:
+        return state
+    state = new_meta(project.id, project.root, timestamp(clock.now_ms()), mode)
+    try:
+        disk.make_folder(folder)
+        if not os.path.exists(os.path.join(folder, META)):
+            project_meta.save(disk, folder, state)
+    except PermissionError as exc:
+        raise Denied(
+            f"{folder} cannot be made: {exc}; set HOLDFAST_HOME to a folder you own"
+        ) from exc
+    return state
+
+
+def _chain(chosen: Settings, project_id: str, state: dict[str, object]) -> Chain | None:
+    if state.get("integrity_mode") != "chained":
+        return None
+    disk = Disk()
+    name = "-".join(folder_parts(project_id))
+    place = os.path.join(chosen.keys, name)
+    with translated("reading the chain's key"):
+        return Chain(load_key(place + ".chain.key", disk), place + ".anchors", disk)
+
+
+def _recorder(chosen: Settings, log: FileLog, clock: Clock) -> Recorder:
+    with translated("reading the fingerprint key"):
+        key = load_key(os.path.join(chosen.keys, "fingerprint.key"), Disk())
+    redactor = Redactor(key, chosen.record.deny_paths)
+    limits = Limits(
+        text_chars=chosen.record.text_chars,
+        payload_bytes=chosen.record.payload_bytes,
+        edge_chars=chosen.record.edge_chars,
+        depth=chosen.record.depth,
+    )
+    return Recorder(
+        log,
+        redactor=redactor,
+        shaper=Shaper(redactor, FileBlobs(log.folder).keep, limits),
+        clock=clock,
+        ids=UlidIds(),
+        durable=chosen.log.mode == "durable",
+    )
+
+
+def _notices(chosen: Settings, folder: str) -> list[str]:
+    """What a person should know before anything else: a format that is not read any more."""
+    old = [os.path.join(chosen.home, "contexts"), os.path.join(folder, "context.json")]
+    return [
+        f"{path} holds a context of format 1. Holdfast keeps format 2 and does not read it; "
+        "it is left untouched."
+        for path in old
+        if os.path.exists(path)
+    ]
+
+
+def chain_from_the_start(hf_settings: Settings, project: Project, clock: Clock) -> None:
+    """Make a project whose log is chained; only one that holds nothing yet can be."""
+    folder = project_folder(hf_settings, project.id)
+    disk = Disk()
+    with translated("making the project"):
+        state = project_meta.load(disk, folder)
+        if not state:
+            _ensure(folder, project, clock, "chained")
+        elif state.get("integrity_mode") != "chained":
+            if FileLog(folder).head().event_seq:
+                raise Conflict(
+                    "this log already holds events without a chain; a chain starts with the first"
+                )
+            project_meta.save(disk, folder, {**state, "integrity_mode": "chained"})

@@ -1,0 +1,33 @@
+"""Starting a project's memory anew."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+from holdfast.capture.disk import Disk
+from holdfast.capture.stamp import timestamp
+from holdfast.engines.files.trouble import translated
+from holdfast.errors import Denied, NotFound
+from holdfast.model.settings import Settings
+
+from .open import project_folder
+
+
+def reset(chosen: Settings, project_id: str, *, force: bool, purge: bool = False) -> str:
+    """Set a project's data aside, or with `purge` remove it for good; where it is now."""
+    folder = project_folder(chosen, project_id)
+    if not os.path.isdir(folder):
+        raise NotFound(f"{project_id} has no data in {chosen.home}")
+    if not force:
+        raise Denied(f"this takes away all of {project_id}'s memory; say --force if you mean it")
+    disk = Disk()
+    stamp = timestamp().replace(":", "").replace(".", "")
+    aside = os.path.join(chosen.home, "set-aside", f"{os.path.basename(folder)}-{stamp}")
+    with translated("setting the project aside"):
+        disk.make_folder(os.path.dirname(aside))
+        disk.replace(folder, aside)
+        disk.sync_folder(os.path.dirname(folder))
+        if purge:
+            shutil.rmtree(aside)
+    return "" if purge else aside

@@ -1,0 +1,93 @@
+"""The system calls of the log, in one place.
+
+Everything that reaches the disk goes through a `Disk`, so a test can hand in one that fails the Nth
+call, tears a write or kills the process between two calls. There is no other indirection: each name
+is the call of the same name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+
+class Disk:
+    """The real thing. Tests subclass it."""
+
+    open = staticmethod(os.open)
+    close = staticmethod(os.close)
+    write = staticmethod(os.write)
+    pwrite = staticmethod(os.pwrite)
+    pread = staticmethod(os.pread)
+    fstat = staticmethod(os.fstat)
+    stat = staticmethod(os.stat)
+    fsync = staticmethod(os.fsync)
+    fdatasync = staticmethod(getattr(os, "fdatasync", os.fsync))
+    ftruncate = staticmethod(os.ftruncate)
+    replace = staticmethod(os.replace)
+    unlink = staticmethod(os.unlink)
+    mkdir = staticmethod(os.mkdir)
+    listdir = staticmethod(os.listdir)
+    flock = staticmethod(fcntl.flock)
+
+    def write_all(self, fd: int, data: bytes) -> None:
+        """Write every byte or raise; a short write goes on where it stopped."""
+        view = memoryview(data)
+        while view:
+            view = view[self.write(fd, view) :]
+
+    def read_range(self, fd: int, start: int, end: int) -> bytes:
+        """The bytes from start to end, fewer only where the file is shorter."""
+        parts = []
+        while start < end:
+            part = self.pread(fd, min(end - start, 1 << 20), start)
+            if not part:
+                break
+            parts.append(part)
+            start += len(part)
+        return b"".join(parts)
+
+    def sync_folder(self, path: str) -> None:
+        """Make creations and renames in a folder survive a power cut."""
+        fd = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.fsync(fd)
+        finally:
+            self.close(fd)
+
+    def make_folder(self, path: str) -> None:
+        """The folder, private to its owner, and its parents; durable in its parent."""
+        if os.path.isdir(path):
+            return
+        parent = os.path.dirname(path)
+        if parent:
+            self.make_folder(parent)
+        try:
+            self.mkdir(path, 0o700)
+        except FileExistsError:
+            return
+        self.sync_folder(parent or ".")
+
+    def put_file(self, path: str, data: bytes) -> None:
+        """Replace a whole file: a reader, or a machine after a power cut, sees the old or the new."""
+        folder, name = os.path.split(path)
+        draft = os.path.join(folder, ".%s.%d.tmp" % (name, os.getpid()))
+        fd = self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            self.write_all(fd, data)
+            self.fsync(fd)
+        finally:
+            self.close(fd)
+        self.replace(draft, path)
+        self.sync_folder(folder)
+
+    def get_file(self, path: str) -> bytes | None:
+        """A whole small file, or None when there is none."""
+        try:
+            fd = self.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            return self.read_range(fd, 0, 1 << 62)
+        finally:
+            self.close(fd)

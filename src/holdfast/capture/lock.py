@@ -1,0 +1,66 @@
+"""The writers' lock, and the durable mark inside it.
+
+The lock is flock on a file that is never renamed or removed, so it dies with its holder and no
+stale one can exist. The file's bytes hold the durable mark: which inode is the active segment and
+how many of its bytes a sync has covered. The mark needs no sync itself: it is for the next process
+after a kill, when the page cache lives on; after a power cut what the disk holds is the truth anyway.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+
+from .disk import Disk
+
+_MARK = b"%020d %020d\n"
+
+
+class Busy(TimeoutError):
+    """Another process held the log's lock for longer than this one may wait."""
+
+
+class Lock:
+    """Exclusive between processes; a Writer adds the lock between threads."""
+
+    def __init__(self, path: str, disk: Disk) -> None:
+        self._disk = disk
+        self._path = path
+        self._fd = disk.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def acquire(self, timeout: float) -> None:
+        """Take the lock or raise Busy; waits in short steps so that a deadline can be kept."""
+        deadline = time.monotonic() + timeout
+        pause = 0.0002
+        while True:
+            try:
+                self._disk.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise Busy(f"{self._path} is held by another process") from None
+                time.sleep(min(pause, left))
+                pause = min(pause * 1.5, 0.005)
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        self._disk.flock(self._fd, fcntl.LOCK_UN)
+
+    def mark(self, inode: int, durable: int) -> None:
+        """Write down how much of the active segment is on the disk for certain."""
+        self._disk.pwrite(self._fd, _MARK % (inode, durable), 0)
+
+    def durable(self, inode: int) -> int:
+        """How many bytes of this inode a sync has covered; 0 when nobody wrote it down."""
+        parts = self._disk.pread(self._fd, 64, 0).split()
+        try:
+            marked, durable = int(parts[0]), int(parts[1])
+        except (IndexError, ValueError):
+            return 0
+        return durable if marked == inode else 0
+
+    def close(self) -> None:
+        """Give the descriptor back; a lock still held goes with it."""
+        self._disk.close(self._fd)

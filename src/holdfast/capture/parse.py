@@ -1,0 +1,68 @@
+"""Reading JSON that somebody else wrote: a hook's stdin, an imported line.
+
+Python's parser accepts what JSON forbids and falls over what JSON allows, so the depth is checked
+before parsing, a duplicate key and a huge number are noted, and text that is not JSON at all comes
+back as text. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+Note = dict[str, object]
+
+_STRINGS_AND_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
+_LONGEST_NUMBER = 4000
+
+
+def parse(data: bytes, depth: int = 64) -> tuple[dict[str, object], list[Note]]:
+    """The object in these bytes and what was odd about it; anything else as {"raw": …}."""
+    notes: list[Note] = []
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if nesting(data, depth) > depth:
+        return {"raw": data}, [{"path": "/raw", "why": "too_deep"}]
+    try:
+        value = json.loads(
+            data.decode("utf-8", "surrogateescape"),
+            object_pairs_hook=lambda pairs: _object(pairs, notes),
+            parse_int=lambda digits: _integer(digits, notes),
+        )
+    except (ValueError, RecursionError):
+        return {"raw": data}, [{"path": "/raw", "why": "not_json"}]
+    if isinstance(value, dict):
+        return value, notes
+    return {"raw": value}, [*notes, {"path": "/raw", "why": "not_an_object"}]
+
+
+def nesting(data: bytes, enough: int) -> int:
+    """How deep the brackets go, counted outside strings; stops once past `enough`."""
+    if data.count(b"[") + data.count(b"{") <= enough:
+        return 0
+    deepest = level = 0
+    for match in _STRINGS_AND_BRACKETS.finditer(data):
+        mark = match[0]
+        if mark in (b"[", b"{"):
+            level += 1
+            deepest = max(deepest, level)
+            if deepest > enough:
+                break
+        elif mark in (b"]", b"}"):
+            level -= 1
+    return deepest
+
+
+def _object(pairs: list[tuple[str, object]], notes: list[Note]) -> dict[str, object]:
+    value: dict[str, object] = {}
+    for key, item in pairs:
+        if key in value:
+            notes.append({"why": "duplicate_key", "key": key, "dropped": value[key]})
+        value[key] = item
+    return value
+
+
+def _integer(digits: str, notes: list[Note]) -> int | str:
+    if len(digits) <= _LONGEST_NUMBER:
+        return int(digits)
+    notes.append({"why": "big_integer", "digits": len(digits)})
+    return digits

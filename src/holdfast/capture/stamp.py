@@ -1,0 +1,33 @@
+"""Fresh ids and the time, as they are written.
+
+An id is `<kind>_` and a ULID: 48 bits of milliseconds and 80 random ones in Crockford's base 32, so
+ids sort by time. Within a process they also sort by order of making.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_last = [0, 0]
+
+
+def fresh_id(kind: str, milliseconds: int | None = None) -> str:
+    """A new id of a kind; unique without asking anybody."""
+    now = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
+    noise = int.from_bytes(os.urandom(10), "big")
+    if milliseconds is None:
+        if now <= _last[0]:
+            now, noise = _last[0], _last[1] + 1 + (noise & 0xFFFF)
+        _last[0], _last[1] = now, noise
+    value = (now << 80) + noise
+    return kind + "_" + "".join([_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5)])
+
+
+def timestamp(milliseconds: int | None = None) -> str:
+    """UTC, to the millisecond."""
+    if milliseconds is None:
+        milliseconds = time.time_ns() // 1_000_000
+    seconds, rest = divmod(milliseconds, 1000)
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (*time.gmtime(seconds)[:6], rest)

@@ -1,0 +1,69 @@
+"""Content that came out of a file nobody should remember: `.env`, private keys, key stores.
+
+When a payload names such a path where paths stand, or runs a command on one, every other text in it is
+replaced by a mark: not only what looks like a secret, because a secret of an unknown format looks
+like nothing.
+"""
+
+from __future__ import annotations
+
+from .redact import Redactor
+
+_PATHS = frozenset(
+    [
+        "file",
+        "file_path",
+        "filepath",
+        "filename",
+        "path",
+        "paths",
+        "target_file",
+        "notebook_path",
+        "uri",
+        "url",
+        "cwd",
+    ]
+)
+_COMMANDS = frozenset(["command", "cmd", "script", "args", "argv"])
+_NAMES = frozenset(
+    ["tool", "tool_name", "name", "call_id", "tool_use_id", "id", "type", "status", "description"]
+)
+
+
+def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 64) -> str | None:
+    """The first path in this payload that is on the deny-list."""
+    if isinstance(value, str):
+        if key in _PATHS and redactor.denied(value):
+            return value
+        return redactor.mentions_denied(value) if key in _COMMANDS else None
+    if isinstance(value, dict):
+        pairs = [(str(name), item) for name, item in value.items()]
+    elif isinstance(value, list | tuple):
+        pairs = [(key, item) for item in value]
+    else:
+        return None
+    if depth == 0:  # the shaper refuses what is deeper still
+        return None
+    for name, item in pairs:
+        found = denied_path(item, redactor, name, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+def without_content(value: object, path: str, redactor: Redactor, key: str = "") -> object:
+    """The same payload with every text replaced but names, paths and commands."""
+    if isinstance(value, str):
+        kept = key in _PATHS or key in _COMMANDS or key in _NAMES
+        return value if kept else redactor.withheld(value, path)
+    if isinstance(value, bytes | bytearray):
+        return redactor.withheld(value.decode("utf-8", "replace"), path)
+    if isinstance(value, dict):
+        return {
+            name: without_content(item, path, redactor, str(name)) for name, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_content(item, path, redactor, key) for item in value]
+    if hasattr(value, "read"):
+        return redactor.withheld(f"{value!r}", path)
+    return value

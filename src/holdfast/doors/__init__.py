@@ -1,0 +1,1 @@
+"""The ways in: each holds no logic and calls one verb of `app`."""

@@ -1,0 +1,178 @@
+"""Erasing: the one thing that ever changes written bytes.
+
+The intent (which ids, under which pseudonym) and a new generation go into meta.json in one step; then
+every segment with something to take out is written anew beside the old one, synced and renamed over
+it; then the intent is struck out under a further generation. A process that dies in between leaves
+the intent, and whoever next takes the lock does it all again: doing it twice changes nothing.
+
+What stays of an erased record: its seq, id, type, time, sources, `pd` and `h`, so order, references and
+the chain still hold. What goes: payload, salt, the user's name, bodies only it referred to, and every
+damaged stretch and quarantine copy, because bytes nobody can attribute may be the subject's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.capture import line
+from holdfast.capture.blob import blob_path
+from holdfast.capture.layout import QUARANTINE, Segment, sealed_name
+from holdfast.capture.stamp import fresh_id
+from holdfast.capture.writer import Writer
+from holdfast.errors import NotFound
+from holdfast.model.events import Damage
+from holdfast.model.reports import Erasure
+
+from . import meta
+from .pieces import pieces_of, segments
+
+if TYPE_CHECKING:
+    from .log import FileLog
+
+_SALT = re.compile(rb',"salt":"[0-9a-f]*"')
+_PAYLOAD = b',"payload":'
+
+
+def erase(
+    log: FileLog, writer: Writer, event_ids: Sequence[str], subject: tuple[bytes, bytes]
+) -> Erasure:
+    """Take the content of these events out, and record that it was done."""
+    missing = [event_id for event_id in event_ids if log.find(event_id) is None]
+    if missing:
+        raise NotFound(f"no event {missing[0]} to erase; nothing was erased")
+    state = dict(meta.load(log.disk, log.folder))
+    state["generation"] = int(state.get("generation", 1)) + 1
+    state["erasing"] = {
+        "event_ids": sorted(event_ids),
+        "pseudonym": fresh_id("erased"),
+        "subject": [part.decode("utf-8") for part in subject],
+    }
+    meta.save(log.disk, log.folder, state)
+    return finish(log, writer)
+
+
+def finish(log: FileLog, writer: Writer) -> Erasure:
+    """Carry out the erase that meta.json names: from the start, or from where somebody died."""
+    state = dict(meta.load(log.disk, log.folder))
+    intent = state["erasing"]
+    fields, payload = (part.encode("utf-8") for part in intent["subject"])
+    _, by = line.seq_and_id(line.head(0, fields))
+    if log.find(by) is None:
+        writer.put([(fields, payload)])
+    writer.seal()
+    rewrite = _Rewrite(log, set(intent["event_ids"]), intent["pseudonym"], by)
+    for segment in segments(log.disk, log.folder):
+        rewrite.segment(segment)
+    rewrite.drop_bodies()
+    rewrite.drop_quarantine()
+    del state["erasing"]
+    state["generation"] += 1
+    meta.save(log.disk, log.folder, state)
+    writer.refresh()
+    return Erasure(
+        events=rewrite.events,
+        blobs=rewrite.blobs,
+        damaged_stretches=rewrite.damaged,
+        generation=state["generation"],
+    )
+
+
+class _Rewrite:
+    """One pass over the segments, counting as it goes."""
+
+    def __init__(self, log: FileLog, ids: set[str], pseudonym: str, by: str) -> None:
+        self._log = log
+        self._ids = ids
+        self._pseudonym = pseudonym
+        self._by = by
+        self._bodies_gone: set[str] = set()
+        self._bodies_kept: set[str] = set()
+        self.events = self.blobs = self.damaged = 0
+
+    def segment(self, segment: Segment) -> None:
+        """Write a segment anew if anything in it has to go."""
+        disk, changed = self._log.disk, segment.length is not None
+        draft = os.path.join(self._log.folder, f".{segment.name}.tmp")
+        fd = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            for record, kept in self._records(segment):
+                changed = changed or not kept
+                if record:
+                    disk.write_all(fd, record + b"\n")
+            disk.fsync(fd)
+        finally:
+            disk.close(fd)
+        if not changed:
+            disk.unlink(draft)
+            return
+        disk.replace(draft, os.path.join(self._log.folder, sealed_name(segment.first_seq)))
+        if segment.length is not None:
+            disk.unlink(segment.path)
+        disk.sync_folder(self._log.folder)
+
+    def _records(self, segment: Segment) -> Iterator[tuple[bytes, bool]]:
+        """Each record as it is to be written, and whether that is as it was."""
+        for piece in pieces_of(self._log.disk, segment):
+            if isinstance(piece, Damage):
+                self.damaged += 1
+                yield b"", False
+                continue
+            _, event_id = line.seq_and_id(piece.record)
+            bodies = _bodies(piece.record)
+            if event_id not in self._ids:
+                self._bodies_kept |= bodies
+                yield piece.record, True
+                continue
+            self._bodies_gone |= bodies
+            self.events += 1
+            erased = _erased(piece.record, self._pseudonym, self._by)
+            yield erased, erased == piece.record
+
+    def drop_bodies(self) -> None:
+        """Remove what only erased events referred to."""
+        for digest in sorted(self._bodies_gone - self._bodies_kept):
+            path = blob_path(self._log.folder, digest)
+            if os.path.exists(path):
+                self._log.disk.unlink(path)
+                self._log.disk.sync_folder(os.path.dirname(path))
+                self.blobs += 1
+
+    def drop_quarantine(self) -> None:
+        """Remove every copy of damaged bytes."""
+        place = os.path.join(self._log.folder, QUARANTINE)
+        if not os.path.isdir(place):
+            return
+        for name in self._log.disk.listdir(place):
+            self._log.disk.unlink(os.path.join(place, name))
+            self.damaged += 1
+        self._log.disk.sync_folder(place)
+
+
+def _erased(record: bytes, pseudonym: str, by: str) -> bytes:
+    """A record without its content; one that is erased already stays as it is."""
+    head, _, rest = record.partition(_PAYLOAD)
+    if rest.startswith(b'{"erased":'):
+        return record
+    head = _SALT.sub(b"", head, count=1)
+    blanked, user = line.part_user(head)
+    if user != b"null":
+        at = blanked.index(b',"user":') + len(b',"user":')
+        head = b'%b"%b"%b' % (blanked[:at], pseudonym.encode(), blanked[at:])
+    return line.close(head + _PAYLOAD + line.canonical({"erased": by}))[:-1]
+
+
+def _bodies(record: bytes) -> set[str]:
+    """The bodies a record's notes refer to."""
+    if b'"blob":"' not in record:
+        return set()
+    try:
+        payload: Any = msgspec.json.decode(record).get("payload")
+        notes = payload.get("_as_given", ())
+        return {note["blob"] for note in notes if "blob" in note}
+    except (msgspec.DecodeError, AttributeError, TypeError):
+        return set()

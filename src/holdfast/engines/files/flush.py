@@ -1,0 +1,65 @@
+"""The promise of mode `batched`: whatever was written is synced within the window.
+
+One thread, started by the first relaxed append, asleep while there is nothing to sync.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from holdfast.errors import HoldfastError
+
+
+class Flusher:
+    """Calls `sync` at most `window` seconds after the first `soon`."""
+
+    def __init__(self, sync: Callable[[], None], window: float) -> None:
+        self._sync = sync
+        self._window = window
+        self._changed = threading.Condition()
+        self._due: float | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        #: what the last sync raised; the next durable append meets the same disk and says so
+        self.trouble: HoldfastError | None = None
+
+    def soon(self) -> None:
+        """Something was written that is not synced."""
+        with self._changed:
+            if self._due is None:
+                self._due = time.monotonic() + self._window
+                self._changed.notify()
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(
+                    target=self._run, name="holdfast-flush", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while self._due is None and not self._closed:
+                    self._changed.wait()
+                if self._closed:
+                    return
+                left = (self._due or 0) - time.monotonic()
+                if left > 0:
+                    self._changed.wait(left)
+                    continue
+                self._due = None
+            try:
+                self._sync()
+                self.trouble = None
+            except HoldfastError as exc:
+                self.trouble = exc
+                self.soon()
+
+    def close(self) -> None:
+        """Stop; whoever closes the log syncs what is left."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()

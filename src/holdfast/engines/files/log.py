@@ -1,0 +1,297 @@
+"""The log in files: the EventLog and Keeper ports over capture's Writer and the segments' reader.
+
+Writing is capture's, byte for byte; this adds what needs the whole log: ids that are there already,
+the spool, erasing, retention, verifying. Whoever takes the lock first finishes what a dead process
+left under way (`_under_lock`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from holdfast.capture import line
+from holdfast.capture.chain import Chain
+from holdfast.capture.disk import Disk
+from holdfast.capture.layout import ACTIVE
+from holdfast.capture.repair import damage_entry
+from holdfast.capture.tail import NoRoom, last_record, quarantine
+from holdfast.capture.writer import Writer
+from holdfast.errors import Conflict, HoldfastError
+from holdfast.model.events import Damage, Entry, Event, Position
+from holdfast.model.reports import Erasure, Verified
+from holdfast.model.settings import LogSettings
+
+from . import erase, meta, retain, verify
+from .blobs import FileBlobs
+from .decode import decode
+from .drain import drain
+from .flush import Flusher
+from .ids import SeenIds
+from .order import in_order
+from .pieces import Piece, pieces, segments
+from .trouble import translated
+
+_CONTENT = ("session_id", "agent", "user", "type", "origin", "sources")
+
+
+class FileLog:
+    """One project's log in its folder. Any number may be open, in any number of processes."""
+
+    def __init__(
+        self,
+        folder: str,
+        settings: LogSettings | None = None,
+        *,
+        chain: Chain | None = None,
+        disk: Disk | None = None,
+    ) -> None:
+        self.folder = folder
+        self.settings = settings or LogSettings()
+        self.chain = chain
+        self.disk = disk or Disk()
+        self.blobs = FileBlobs(folder, disk=self.disk)
+        self._ids = SeenIds()
+        self._spool_seen = -1
+        self._dropped_through: object = 0
+        self._opening = threading.Lock()
+        self._opened: Writer | None = None
+        self._flusher = Flusher(self._sync, self.settings.window_ms / 1000)
+
+    # ---- writing ---------------------------------------------------------------------------
+
+    def append(self, entries: Sequence[Entry], *, durable: bool = True) -> list[Event]:
+        """Record entries as one batch; those that are there already come back as they are."""
+        prepared = [(entry, (_fields(entry), entry.payload)) for entry in entries]
+        with self._under_lock("recording") as writer:
+            there = self._already_there(entries)
+            new = [pair for entry, pair in prepared if entry.event_id not in there]
+            lines = iter(writer.put(new, durable=durable)) if new else iter(())
+            if there and durable:
+                writer.sync()  # what is answered for must be on the disk, whoever wrote it
+            recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
+        if not durable:
+            self._flusher.soon()
+        return recorded
+
+    def _already_there(self, entries: Sequence[Entry]) -> dict[str, Event]:
+        there: dict[str, Event] = {}
+        batch: dict[str, Entry] = {}
+        for entry in entries:
+            if entry.fresh:
+                continue
+            if entry.event_id in batch:
+                raise Conflict(f"{entry.event_id} stands twice in one batch")
+            batch[entry.event_id] = entry
+            found = self.find(entry.event_id)
+            if found is not None:
+                _check_same(found, entry)
+                there[entry.event_id] = found
+        return there
+
+    @contextmanager
+    def _under_lock(self, doing: str) -> Iterator[Writer]:
+        with translated(doing), self.writer().hold() as writer:
+            if "erasing" in writer.meta:
+                erase.finish(self, writer)
+            if writer.meta.get("retained_through", 0) != self._dropped_through:
+                self._dropped_through = retain.finish(self, writer)
+            self._drain(writer)
+            yield writer
+
+    def _drain(self, writer: Writer) -> None:
+        try:
+            seen = self.disk.stat(os.path.join(self.folder, "spool")).st_mtime_ns
+        except FileNotFoundError:
+            return
+        if seen != self._spool_seen:
+            self._spool_seen = drain(self, writer)
+
+    def writer(self) -> Writer:
+        """The writer, opened when it is first needed: a reader needs no right to write."""
+        with self._opening:
+            if self._opened is None:
+                meta.load(self.disk, self.folder)
+                self.disk.make_folder(self.folder)
+                self._opened = Writer(
+                    self.folder,
+                    disk=self.disk,
+                    chain=self.chain,
+                    segment_bytes=self.settings.segment_bytes,
+                    lock_timeout=self.settings.lock_timeout,
+                )
+            return self._opened
+
+    def _sync(self) -> None:
+        with translated("syncing"), self.writer().hold() as writer:
+            writer.sync()
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def read(self, after: int = 0) -> Iterator[Event | Damage]:
+        """Every event behind a position in order, and a Damage wherever something is not one."""
+        for piece in self.found(after):
+            yield piece if isinstance(piece, Damage) else decode(piece)
+
+    def found(self, after: int = 0) -> Iterator[Piece | Damage]:
+        """The same as bytes."""
+        after = max(after, self.retained_through())
+        with translated("reading"):
+            yield from in_order(
+                pieces(self.disk, self.folder, after),
+                lambda: pieces(self.disk, self.folder, after),
+                after,
+            )
+
+    def retained_through(self) -> int:
+        """The last seq a retention dropped; 0 when nothing ever was."""
+        return int(meta.load(self.disk, self.folder).get("retained_through", 0))
+
+    def find(self, event_id: str) -> Event | None:
+        """The event of that id."""
+        self._ids.catch_up(self.found(self._ids.upto))
+        seq = self._ids.seq(event_id)
+        if seq is None:
+            return None
+        for event in self.read(seq - 1):
+            if isinstance(event, Event):
+                return event if event.event_id == event_id else None
+        return None
+
+    def head(self) -> Position:
+        """How far the log goes, read from its end."""
+        generation = int(meta.load(self.disk, self.folder).get("generation", 1))
+        record = self._last()
+        if record is None:
+            return Position(generation=generation, event_seq=self.retained_through(), crc="")
+        seq, _ = line.seq_and_id(record)
+        return Position(generation=generation, event_seq=seq, crc=line.crc_of(record))
+
+    def _last(self) -> bytes | None:
+        sealed = [(s.path, s.length) for s in segments(self.disk, self.folder)]
+        for path, length in [(os.path.join(self.folder, ACTIVE), None), *reversed(sealed)]:
+            try:
+                fd = self.disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                continue
+            try:
+                size = self.disk.fstat(fd).st_size
+                record = last_record(self.disk, fd, size if length is None else min(size, length))
+            finally:
+                self.disk.close(fd)
+            if record is not None:
+                return record
+        return None
+
+    def wait(self, after: int, timeout: float) -> bool:
+        """Is there an event behind this position? Looks, and looks again, until the time is up."""
+        deadline = time.monotonic() + timeout
+        pause = 0.001
+        while self.head().event_seq <= after:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(pause * 1.5, 0.02)
+        return True
+
+    # ---- upkeep ----------------------------------------------------------------------------
+
+    def note_damage(self, damage: Damage) -> Damage:
+        """Keep a copy of damaged bytes and say so in the log, once; as it is when we cannot."""
+        if damage.reason not in ("garbage", "unreadable"):
+            return damage
+        path = os.path.join(self.folder, damage.segment)
+        try:
+            fd = self.disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = self.disk.read_range(fd, damage.offset, damage.offset + damage.length)
+            finally:
+                self.disk.close(fd)
+            before = set(_names(self.disk, os.path.join(self.folder, "quarantine")))
+            name = quarantine(self.disk, self.folder, damage.segment, damage.offset, data)
+            if name not in before:
+                with self._under_lock("noting damage") as writer:
+                    said = damage_entry(
+                        damage.reason, damage.segment, damage.offset, damage.length, name
+                    )
+                    writer.put([said])
+        except (NoRoom, OSError, HoldfastError):
+            return damage  # a read-only home: the caller still hears of it
+        return msgspec.structs.replace(damage, quarantine=name)
+
+    def seal(self) -> None:
+        """Close the active segment and note the chain's head."""
+        with self._under_lock("sealing") as writer:
+            writer.seal()
+
+    def anchor(self) -> None:
+        """Note the chain's head outside the home."""
+        with self._under_lock("anchoring") as writer:
+            writer.anchor()
+
+    def erase(self, event_ids: Sequence[str], *, subject: Entry) -> Erasure:
+        """Take the content of these events out of every file for good."""
+        with self._under_lock("erasing") as writer:
+            return erase.erase(self, writer, event_ids, (_fields(subject), subject.payload))
+
+    def retain(self, baseline: Entry, *, through: int) -> int:
+        """Record the folded state up to `through`, then drop whole segments up to there."""
+        with self._under_lock("dropping old segments") as writer:
+            return retain.retain(self, writer, (_fields(baseline), baseline.payload), through)
+
+    def verify(self) -> Verified:
+        """Read everything and say what is there and what is wrong."""
+        return verify.verify(self)
+
+    def close(self) -> None:
+        """Sync what is left and let go."""
+        self._flusher.close()
+        if self._opened is not None:
+            with translated("closing"):
+                self._opened.close()
+            self._opened = None
+
+
+def _fields(entry: Entry) -> bytes:
+    return line.middle(
+        (
+            entry.event_id,
+            entry.session_id,
+            entry.agent,
+            entry.user,
+            entry.type,
+            entry.timestamp,
+            entry.origin,
+            entry.trust,
+            entry.sources,
+        )
+    )
+
+
+_decoder = msgspec.json.Decoder(Event)
+
+
+def _event(written: bytes) -> Event:
+    return _decoder.decode(written)
+
+
+def _check_same(found: Event, entry: Entry) -> None:
+    """A second time with the same id is a retry; with other content it is a mistake."""
+    if found.erased:
+        return
+    same = all(getattr(found, name) == getattr(entry, name) for name in _CONTENT)
+    if not same or line.canonical(found.payload) != entry.payload:
+        raise Conflict(f"{found.event_id} is in the log already with other content")
+
+
+def _names(disk: Disk, folder: str) -> list[str]:
+    try:
+        return disk.listdir(folder)
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,69 @@
+"""Retention: old segments go once what they add up to stands in the log as a `baseline` event.
+
+Off by default. The baseline is durable and meta.json says how far was dropped before the first file is
+removed, so a reader never meets a hole it is not told about, and an interrupted drop is finished by
+whoever next takes the lock.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from holdfast.capture import line
+from holdfast.capture.layout import Segment
+from holdfast.capture.stamp import timestamp
+from holdfast.capture.writer import Writer
+from holdfast.model.events import Damage
+
+from . import meta
+from .pieces import pieces_of, segments
+
+if TYPE_CHECKING:
+    from .log import FileLog
+
+
+def retain(log: FileLog, writer: Writer, baseline: tuple[bytes, bytes], through: int) -> int:
+    """Drop the segments that end at or before `through`; how many went."""
+    writer.seal()
+    writer.put([baseline])
+    droppable = _ending_by(log, through)
+    if not droppable:
+        return 0
+    state = dict(meta.load(log.disk, log.folder))
+    state["retained_through"], state["retained_link"] = _last_of(log, droppable[-1])
+    state["last_compacted_at"] = timestamp()
+    state["generation"] = int(state.get("generation", 1)) + 1
+    meta.save(log.disk, log.folder, state)
+    return _drop(log, droppable)
+
+
+def finish(log: FileLog, writer: Writer) -> int:
+    """Remove what an interrupted retention left behind; how far it reached."""
+    through = int(str(writer.meta["retained_through"]))
+    _drop(log, _ending_by(log, through))
+    return through
+
+
+def _ending_by(log: FileLog, through: int) -> list[Segment]:
+    known = segments(log.disk, log.folder)
+    starts = [segment.first_seq for segment in known[1:]]
+    # the last sealed segment ends where the active one begins; it stays until another is sealed
+    return [s for s, next_first in zip(known, starts, strict=False) if next_first - 1 <= through]
+
+
+def _last_of(log: FileLog, segment: Segment) -> tuple[int, str | None]:
+    seq, link = 0, None
+    for piece in pieces_of(log.disk, segment):
+        if not isinstance(piece, Damage):
+            seq = max(seq, piece.seq)
+            chained = line.chain_of(piece.record)
+            link = chained[1] if chained else None
+    return seq, link
+
+
+def _drop(log: FileLog, old: list[Segment]) -> int:
+    for segment in old:
+        log.disk.unlink(segment.path)
+    if old:
+        log.disk.sync_folder(log.folder)
+    return len(old)

@@ -1,0 +1,146 @@
+"""Reading a whole log and saying what is wrong with it.
+
+Every byte is looked at: checksums, order, ids, the chain link by link, the anchors, the bodies. What is
+damaged is copied to quarantine and noted in the log where that is possible, and always in the report.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from holdfast.capture import line
+from holdfast.capture.chain import START, Chain
+from holdfast.capture.layout import ACTIVE
+from holdfast.capture.spool import spooled
+from holdfast.model.events import Damage, Event
+from holdfast.model.reports import Verified
+
+from . import meta
+from .decode import decode
+from .pieces import Piece, segments
+
+if TYPE_CHECKING:
+    from .log import FileLog
+
+
+def verify(log: FileLog) -> Verified:
+    """The state of a log, from its first byte to its last."""
+    state = meta.load(log.disk, log.folder)
+    check = _Check(log, str(state.get("retained_link") or START))
+    for piece in log.found():
+        check.take(piece)
+    files = [s.path for s in segments(log.disk, log.folder)]
+    files += [p for p in [os.path.join(log.folder, ACTIVE)] if os.path.exists(p)]
+    chained = state.get("integrity_mode") == "chained"
+    return Verified(
+        events=check.events,
+        first_seq=check.first_seq,
+        last_seq=check.last_seq,
+        generation=int(state.get("generation", 1)),
+        segments=len(files),
+        bytes=sum(os.path.getsize(path) for path in files),
+        sessions=len(check.sessions),
+        damage=tuple(log.note_damage(damage) for damage in check.damage),
+        erased=check.erased,
+        foreign=check.foreign,
+        bad_blobs=tuple(d for d in sorted(check.bodies) if not log.blobs.sound(d)),
+        spooled=len(spooled(log.disk, log.folder)),
+        **(check.chain_state() if chained else {}),  # type: ignore[arg-type]
+    )
+
+
+class _Check:
+    """What accumulates while the log goes by."""
+
+    def __init__(self, log: FileLog, link: str) -> None:
+        self._chain: Chain | None = log.chain
+        self._link = link
+        self._links: dict[int, str] = {}
+        self._anchors = log.chain.anchors() if log.chain else {}
+        self._ids: set[str] = set()
+        self._blanked: dict[int, str] = {}
+        self._erasable: set[str] = set()
+        self.chain_break = 0
+        self.events = self.first_seq = self.last_seq = self.erased = self.foreign = 0
+        self.sessions: dict[str, tuple[str | None, str | None]] = {}
+        self.damage: list[Damage] = []
+        self.bodies: set[str] = set()
+
+    def take(self, piece: Piece | Damage) -> None:
+        event = piece if isinstance(piece, Damage) else decode(piece)
+        if isinstance(piece, Damage) or isinstance(event, Damage):
+            self.damage.append(event)  # type: ignore[arg-type]
+            return
+        if event.event_id in self._ids:
+            self.damage.append(_second_copy(piece))
+            return
+        self._ids.add(event.event_id)
+        self.events += 1
+        self.first_seq = self.first_seq or event.event_seq
+        self.last_seq = event.event_seq
+        self.bodies |= {note["blob"] for note in _notes(event) if "blob" in note}
+        self._see_session(event)
+        if event.erased:
+            self.erased += 1
+            self._blanked[event.event_seq] = event.event_id
+        if event.kind == "subject_erased" and isinstance(event.payload, dict):
+            self._erasable.update(event.payload.get("event_ids", ()))
+        if self._chain is not None:
+            self._see_link(self._chain, piece.record, event)
+
+    def _see_session(self, event: Event) -> None:
+        if event.session_id is None or event.erased:
+            return
+        owner = self.sessions.setdefault(event.session_id, (event.agent, event.user))
+        self.foreign += owner != (event.agent, event.user)
+
+    def _see_link(self, chain: Chain, record: bytes, event: Event) -> None:
+        head, _, rest = record.partition(b',"payload":')
+        header = head.partition(b',"salt":')[0].partition(b',"pd":')[0]
+        payload = rest[: -len(b',"crc":"00000000"}')]
+        good = (
+            event.pd is not None
+            and event.h == chain.link(self._link, header, event.pd)
+            and (
+                event.erased
+                or event.pd == chain.digest(event.salt or "", line.part_user(header)[1], payload)
+            )
+        )
+        if not good and not self.chain_break:
+            self.chain_break = event.event_seq
+        self._link = event.h or START
+        if event.event_seq in self._anchors:
+            self._links[event.event_seq] = self._link
+
+    def chain_state(self) -> dict[str, object]:
+        """How the chain stands: whole, or from where it does not fit."""
+        if self._chain is None:
+            return {"chain": "key missing"}
+        wrong = [s for s, h in self._anchors.items() if self._links.get(s, h) != h]
+        gone = [s for s in self._anchors if s > self.last_seq]
+        unowned = [s for s, name in self._blanked.items() if name not in self._erasable]
+        breaks = [s for s in (self.chain_break, *wrong, *gone, *unowned) if s]
+        anchored = max(self._anchors, default=0)
+        return {
+            "chain": "broken" if breaks else "whole",
+            "chain_break": min(breaks, default=0),
+            "anchored_seq": anchored,
+            "unanchored": max(0, self.last_seq - anchored),
+        }
+
+
+def _notes(event: Event) -> list[dict[str, str]]:
+    notes = event.payload.get("_as_given") if isinstance(event.payload, dict) else None
+    return [n for n in notes if isinstance(n, dict)] if isinstance(notes, list) else []
+
+
+def _second_copy(piece: Piece) -> Damage:
+    return Damage(
+        reason="duplicate",
+        segment=piece.segment,
+        offset=piece.offset,
+        length=len(piece.record),
+        first_seq=piece.seq,
+        last_seq=piece.seq,
+    )

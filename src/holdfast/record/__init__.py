@@ -1,0 +1,1 @@
+"""The only writer: redact, stamp origin and trust, check limits, append, acknowledge."""

@@ -1,0 +1,61 @@
+"""What the header of an event may hold: short names, a time, a type."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from holdfast.errors import Invalid, Limit
+from holdfast.model.events import TYPE_ALIASES
+
+_TYPE = re.compile(r"([a-z][a-z0-9_.]{0,99})(?:@([1-9][0-9]{0,5}))?")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_LONGEST_NAME = 256
+_MOST_SOURCES = 10_000
+
+
+def event_type(name: str) -> str:
+    """`name@version`; older names become today's, a missing version is 1."""
+    match = _TYPE.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        raise Invalid(f"{name!r} is not an event type; use a name like user_message")
+    return f"{TYPE_ALIASES.get(match[1], match[1])}@{match[2] or 1}"
+
+
+def event_id(name: str) -> str:
+    """An id a caller brings."""
+    if not isinstance(name, str) or not _ID.fullmatch(name):
+        raise Invalid(f"{str(name)[:80]!r} is not an id; use up to 128 letters, digits and _ . : -")
+    return name
+
+
+def name(what: str, value: str | None) -> str | None:
+    """A session, an agent, a user: any short text on one line, or none."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value or _CONTROL.search(value):
+        raise Invalid(f"{what} must be a text without control characters, not {value!r}")
+    if len(value) > _LONGEST_NAME:
+        raise Limit(f"{what} is {len(value)} characters long; {_LONGEST_NAME} is the most")
+    return value
+
+
+def sources(ids: tuple[str, ...]) -> tuple[str, ...]:
+    """The ids an event was derived from."""
+    if len(ids) > _MOST_SOURCES:
+        raise Limit(f"{len(ids)} sources; {_MOST_SOURCES} is the most for one event")
+    return tuple(map(event_id, ids))
+
+
+def moment(at: str | datetime) -> str:
+    """A given time as it is written: UTC, milliseconds."""
+    if isinstance(at, str):
+        try:
+            at = datetime.fromisoformat(at)
+        except ValueError:
+            raise Invalid(f"{at!r} is not a time; use 2026-01-31T09:30:00Z") from None
+    if at.tzinfo is None:
+        raise Invalid(f"{at.isoformat()} has no time zone; say which, for example with a Z")
+    at = at.astimezone(UTC)
+    return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")

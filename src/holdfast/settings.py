@@ -1,0 +1,74 @@
+"""The only reader of the environment and of configuration files.
+
+argument > environment > .holdfast.toml > the user's file > default. `.holdfast.toml` comes with a
+repository and so may be anybody's: it cannot say where data goes, which keys are used or what is
+trusted, only how this project's log is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from platformdirs import user_config_path, user_data_path
+
+from holdfast.errors import Invalid
+from holdfast.model.settings import LogSettings, RecordSettings, Settings
+
+MARKER = ".holdfast.toml"
+_TABLES = {"log": LogSettings, "record": RecordSettings}
+#: what a repository may set of each table
+_FROM_REPOSITORY = {
+    "log": frozenset({"mode", "window_ms"}),
+    "record": frozenset({"deny_paths"}),
+}
+
+
+def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -> Settings:
+    """The settings that hold for a project root (or none), for an explicit home (or none)."""
+    place = home or os.environ.get("HOLDFAST_HOME") or user_data_path("holdfast")
+    config = user_config_path("holdfast")
+    tables: dict[str, dict[str, Any]] = {"log": {}, "record": {}}
+    _overlay(tables, config / "config.toml", allowed=None)
+    if root is not None:
+        _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
+    return Settings(
+        home=os.fspath(Path(place).expanduser().absolute()),
+        keys=os.fspath(config / "keys"),
+        log=msgspec.convert(tables["log"], LogSettings),
+        record=msgspec.convert(tables["record"], RecordSettings),
+    )
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A configuration file; an empty dict when there is none."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        raise Invalid(f"{path} is not valid TOML: {exc}") from exc
+
+
+def _overlay(
+    tables: dict[str, dict[str, Any]], path: Path, allowed: dict[str, frozenset[str]] | None
+) -> None:
+    said = read_toml(path)
+    for table, kind in _TABLES.items():
+        values = said.get(table, {})
+        if not isinstance(values, dict):
+            raise Invalid(f"{path}: {table} must be a table, [{table}]")
+        refused = set(values) - (allowed[table] if allowed else set(kind.__struct_fields__))
+        if refused:
+            known = ", ".join(sorted(allowed[table] if allowed else kind.__struct_fields__))
+            raise Invalid(
+                f"{path}: {table}.{min(refused)} cannot be set here; {table} takes {known}"
+            )
+        try:
+            msgspec.convert(values, kind)
+        except msgspec.ValidationError as exc:
+            raise Invalid(f"{path}: [{table}] {exc}") from exc
+        tables[table].update(values)
