@@ -4,13 +4,14 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help run test lint types imports unit torture bench lock clean
+.PHONY: help run test lint types imports unit torture bench docs lock clean
 
 help:
 	@echo "make run      install and run the demo"
 	@echo "make test     lint, types, import contract, tests"
 	@echo "make torture  thousands of kills, power cuts and mutations (CYCLES=n)"
 	@echo "make bench    the figures of this machine, beside their baselines"
+	@echo "make docs     the generated reference pages"
 	@echo "make lock     resolve the hashed requirements again"
 
 $(VENV)/bin/python:
@@ -51,6 +52,9 @@ torture: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.log
 	$(BIN)/python -m bench.redact
+
+docs: $(VENV)/.run
+	$(BIN)/python docs/generate.py
 
 lock:
 	$(PYTHON) -m venv $(VENV)-lock && $(VENV)-lock/bin/pip --quiet install uv

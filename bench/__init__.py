@@ -1,0 +1,1 @@
+"""What Holdfast claims, measured: each command prints its figures beside a baseline of the same run."""

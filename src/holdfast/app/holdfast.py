@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -101,9 +101,9 @@ class Holdfast:
         """Store a body, redacted on the way unless it is one of our own coming home."""
         return self.blobs.keep(pieces if verbatim else self._recorder.redacted(pieces))
 
-    def verify(self) -> Verified:
-        """Read everything and say what is there and what is wrong."""
-        return self.log.verify()
+    def verify(self, progress: Callable[[int], None] | None = None) -> Verified:
+        """Read everything and say what is there and what is wrong; `progress` gets each seq."""
+        return self.log.verify(progress)
 
     def close(self) -> None:
         """Sync what is left and let go of the files."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import getpass
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 from holdfast import settings as settings_file
 from holdfast.capture.chain import Chain, load_key
 from holdfast.capture.disk import Disk
-from holdfast.capture.layout import META, new_meta
+from holdfast.capture.layout import new_meta
 from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Limits, Shaper
 from holdfast.capture.stamp import timestamp
@@ -25,7 +26,7 @@ from holdfast.ports.clock import Clock
 from holdfast.record.recorder import Recorder
 
 from . import project as projects
-from .holdfast import Holdfast
+from .holdfast import DamageWarning, Holdfast
 
 CONTEXTS = "contexts-v2"
 
@@ -43,8 +44,7 @@ def open(  # noqa: A001  (the public name)
     `home` is where everything is kept; `user` is the principal, the person at this machine unless
     said otherwise; `now` brings another clock, in milliseconds since 1970.
     """
-    found = _project(project, Path(path or "."))
-    chosen = settings_file.load(home, Path(found.root) if found.root else None)
+    found, chosen = locate(home, project, path)
     clock = _clock(now)
     folder = project_folder(chosen, found.id)
     with translated("opening"):
@@ -59,8 +59,18 @@ def open(  # noqa: A001  (the public name)
         recorder=_recorder(chosen, log, clock),
         user=user or getpass.getuser(),
         clock=clock,
-        notices=_notices(chosen, folder),
+        notices=[*_old_formats(chosen, folder), *_nothing_readable(log)],
     )
+
+
+def locate(
+    home: str | os.PathLike[str] | None = None,
+    project: str | None = None,
+    path: str | os.PathLike[str] | None = None,
+) -> tuple[Project, Settings]:
+    """Which project is meant, and the settings that hold for it."""
+    found = _project(project, Path(path or "."))
+    return found, settings_file.load(home, Path(found.root) if found.root else None)
 
 
 def project_folder(chosen: Settings, project_id: str) -> str:
@@ -100,14 +110,9 @@ def _ensure(folder: str, project: Project, clock: Clock, mode: Integrity) -> dic
         return state
     state = new_meta(project.id, project.root, timestamp(clock.now_ms()), mode)
     try:
-        disk.make_folder(folder)
-        if not os.path.exists(os.path.join(folder, META)):
-            project_meta.save(disk, folder, state)
+        return project_meta.begin(disk, folder, state)
     except PermissionError as exc:
-        raise Denied(
-            f"{folder} cannot be made: {exc}; set HOLDFAST_HOME to a folder you own"
-        ) from exc
-    return state
+        raise Denied(f"{folder} cannot be made: {exc}; set HOLDFAST_HOME to your own") from exc
 
 
 def _chain(chosen: Settings, project_id: str, state: dict[str, object]) -> Chain | None:
@@ -140,8 +145,20 @@ def _recorder(chosen: Settings, log: FileLog, clock: Clock) -> Recorder:
     )
 
 
-def _notices(chosen: Settings, folder: str) -> list[str]:
-    """What a person should know before anything else: a format that is not read any more."""
+def _nothing_readable(log: FileLog) -> list[str]:
+    """A log of which nothing can be read: said loudly, its bytes left where they are."""
+    if log.head().event_seq or not log.size():
+        return []
+    said = (
+        f"nothing in {log.folder} can be read, so this project starts afresh; the old bytes are kept "
+        "where they are. Run `holdfast verify`"
+    )
+    warnings.warn(said, DamageWarning, stacklevel=3)
+    return [said]
+
+
+def _old_formats(chosen: Settings, folder: str) -> list[str]:
+    """A format that is not read any more."""
     old = [os.path.join(chosen.home, "contexts"), os.path.join(folder, "context.json")]
     return [
         f"{path} holds a context of format 1. Holdfast keeps format 2 and does not read it; "
@@ -151,17 +168,29 @@ def _notices(chosen: Settings, folder: str) -> list[str]:
     ]
 
 
-def chain_from_the_start(hf_settings: Settings, project: Project, clock: Clock) -> None:
-    """Make a project whose log is chained; only one that holds nothing yet can be."""
-    folder = project_folder(hf_settings, project.id)
+def init(
+    path: str | os.PathLike[str],
+    home: str | os.PathLike[str] | None = None,
+    *,
+    chained: bool = False,
+) -> Holdfast:
+    """Give a folder its identity and its place; doing it again changes nothing."""
+    found = projects.mark(Path(path))
+    if chained:
+        _chain_from_the_start(project_folder(locate(home, path=path)[1], found.id), found)
+    return open(home, path=path)
+
+
+def _chain_from_the_start(folder: str, project: Project) -> None:
     disk = Disk()
     with translated("making the project"):
-        state = project_meta.load(disk, folder)
-        if not state:
-            _ensure(folder, project, clock, "chained")
-        elif state.get("integrity_mode") != "chained":
-            if FileLog(folder).head().event_seq:
-                raise Conflict(
-                    "this log already holds events without a chain; a chain starts with the first"
-                )
-            project_meta.save(disk, folder, {**state, "integrity_mode": "chained"})
+        state = project_meta.load(disk, folder) or _ensure(
+            folder, project, SystemClock(), "chained"
+        )
+        if state.get("integrity_mode") == "chained":
+            return
+        if FileLog(folder).head().event_seq:
+            raise Conflict(
+                "this log already holds events without a chain; a chain starts with the first"
+            )
+        project_meta.save(disk, folder, {**state, "integrity_mode": "chained"})

@@ -9,14 +9,20 @@ from holdfast.capture.disk import Disk
 from holdfast.capture.stamp import timestamp
 from holdfast.engines.files.trouble import translated
 from holdfast.errors import Denied, NotFound
-from holdfast.model.settings import Settings
 
-from .open import project_folder
+from .open import locate, project_folder
 
 
-def reset(chosen: Settings, project_id: str, *, force: bool, purge: bool = False) -> str:
+def reset(
+    home: str | None = None,
+    project: str | None = None,
+    *,
+    force: bool,
+    purge: bool = False,
+) -> str:
     """Set a project's data aside, or with `purge` remove it for good; where it is now."""
-    folder = project_folder(chosen, project_id)
+    found, chosen = locate(home, project)
+    project_id, folder = found.id, project_folder(chosen, found.id)
     if not os.path.isdir(folder):
         raise NotFound(f"{project_id} has no data in {chosen.home}")
     if not force:

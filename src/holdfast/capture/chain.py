@@ -72,19 +72,7 @@ def load_key(path: str, disk: Disk) -> bytes:
     key = disk.get_file(path)
     if key is None:
         disk.make_folder(os.path.dirname(path))
-        draft = f"{path}.{os.getpid()}.tmp"
-        fd = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        try:
-            disk.write_all(fd, os.urandom(32))
-            disk.fsync(fd)
-        finally:
-            disk.close(fd)
-        try:
-            os.link(draft, path)  # the first of two processes wins; nobody's key is replaced
-        except FileExistsError:
-            key = None
-        disk.unlink(draft)
-        disk.sync_folder(os.path.dirname(path))
+        disk.make_file(path, os.urandom(32))  # the first of two processes wins, for both
         key = disk.get_file(path)
     if not key or len(key) < 32:
         raise OSError(f"{path} does not hold a key; restore it from your backup")

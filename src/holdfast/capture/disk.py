@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from _thread import get_ident
 
 
 class Disk:
@@ -25,6 +26,7 @@ class Disk:
     fdatasync = staticmethod(getattr(os, "fdatasync", os.fsync))
     ftruncate = staticmethod(os.ftruncate)
     replace = staticmethod(os.replace)
+    link = staticmethod(os.link)
     unlink = staticmethod(os.unlink)
     mkdir = staticmethod(os.mkdir)
     listdir = staticmethod(os.listdir)
@@ -69,17 +71,32 @@ class Disk:
         self.sync_folder(parent or ".")
 
     def put_file(self, path: str, data: bytes) -> None:
-        """Replace a whole file: a reader, or a machine after a power cut, sees the old or the new."""
+        """Replace a whole file: a reader, and a machine after a power cut, sees old or new."""
+        self.replace(self._draft(path, data), path)
+        self.sync_folder(os.path.dirname(path))
+
+    def make_file(self, path: str, data: bytes) -> bool:
+        """The same for a file nobody may have made yet; False when somebody was first."""
+        draft = self._draft(path, data)
+        try:
+            self.link(draft, path)
+        except FileExistsError:
+            return False
+        finally:
+            self.unlink(draft)
+        self.sync_folder(os.path.dirname(path))
+        return True
+
+    def _draft(self, path: str, data: bytes) -> str:
         folder, name = os.path.split(path)
-        draft = os.path.join(folder, ".%s.%d.tmp" % (name, os.getpid()))
-        fd = self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        draft = os.path.join(folder, f".{name}.{os.getpid()}.{get_ident()}.tmp")
+        fd = self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             self.write_all(fd, data)
             self.fsync(fd)
         finally:
             self.close(fd)
-        self.replace(draft, path)
-        self.sync_folder(folder)
+        return draft
 
     def get_file(self, path: str) -> bytes | None:
         """A whole small file, or None when there is none."""

@@ -225,15 +225,15 @@ class Writer:
         """
         if self._size >= self.segment_bytes:
             self.seal()
-        pending, lines, link = self._pending, [], self.last_link
-        seq = self.last_seq
+        pending, link, seq = self._pending, self.last_link, self.last_seq
+        lines = []
         for fields, payload in [*pending, *entries]:
             seq += 1
-            body = line.head(seq, fields)
+            start, rest = line.head(seq, b""), b'%b,"payload":%b' % (fields, payload)
             if self.chain is not None:
-                part, link = self.chain.fields(link, body, payload)
-                body += part
-            lines.append(line.close(b'%b,"payload":%b' % (body, payload)))
+                part, link = self.chain.fields(link, start + fields, payload)
+                rest = b'%b%b,"payload":%b' % (fields, part, payload)
+            lines.append(line.close(start, rest))
         self._write(b"".join(lines))
         if durable:
             self.sync(self._written)

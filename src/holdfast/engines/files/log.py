@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -188,6 +188,12 @@ class FileLog:
                 return record
         return None
 
+    def size(self) -> int:
+        """The bytes of every segment together."""
+        paths = [s.path for s in segments(self.disk, self.folder)]
+        active = os.path.join(self.folder, ACTIVE)
+        return sum(self.disk.stat(p).st_size for p in [*paths, active] if os.path.exists(p))
+
     def wait(self, after: int, timeout: float) -> bool:
         """Is there an event behind this position? Looks, and looks again, until the time is up."""
         deadline = time.monotonic() + timeout
@@ -245,9 +251,9 @@ class FileLog:
         with self._under_lock("dropping old segments") as writer:
             return retain.retain(self, writer, (_fields(baseline), baseline.payload), through)
 
-    def verify(self) -> Verified:
+    def verify(self, progress: Callable[[int], None] | None = None) -> Verified:
         """Read everything and say what is there and what is wrong."""
-        return verify.verify(self)
+        return verify.verify(self, progress)
 
     def close(self) -> None:
         """Sync what is left and let go."""

@@ -7,12 +7,16 @@ one step. A process that dies afterwards leaves the intent behind, and the next 
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import META, read_meta
-from holdfast.capture.line import canonical
+from holdfast.capture.line import canonical, chain_of
+from holdfast.capture.tail import quarantine
 from holdfast.errors import Unavailable
+
+from .pieces import Piece, pieces
 
 SCHEMA = 2
 
@@ -37,3 +41,24 @@ def load(disk: Disk, folder: str) -> dict[str, Any]:
 def save(disk: Disk, folder: str, meta: dict[str, Any]) -> None:
     """Replace meta.json."""
     disk.put_file(os.path.join(folder, META), canonical(meta) + b"\n")
+
+
+def begin(disk: Disk, folder: str, meta: dict[str, Any]) -> dict[str, Any]:
+    """The first meta.json of a folder, or the one somebody else made just before.
+
+    One that cannot be read is kept in quarantine and made anew: what it knew is in the log, but for
+    the generation, which must not repeat one of before; the time never does.
+    """
+    disk.make_folder(folder)
+    path = os.path.join(folder, META)
+    if disk.make_file(path, canonical(meta) + b"\n"):
+        return meta
+    known = load(disk, folder)
+    if known:
+        return known
+    quarantine(disk, folder, META, 0, disk.get_file(path) or b"")
+    first = next((p for p in pieces(disk, folder) if isinstance(p, Piece)), None)
+    chained = first is not None and chain_of(first.record) is not None
+    mode = "chained" if chained else "crc"
+    save(disk, folder, {**meta, "integrity_mode": mode, "generation": time.time_ns() // 1_000_000})
+    return load(disk, folder)

@@ -7,6 +7,7 @@ damaged is copied to quarantine and noted in the log where that is possible, and
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from holdfast.capture import line
@@ -24,22 +25,23 @@ if TYPE_CHECKING:
     from .log import FileLog
 
 
-def verify(log: FileLog) -> Verified:
+def verify(log: FileLog, progress: Callable[[int], None] | None = None) -> Verified:
     """The state of a log, from its first byte to its last."""
     state = meta.load(log.disk, log.folder)
     check = _Check(log, str(state.get("retained_link") or START))
     for piece in log.found():
         check.take(piece)
-    files = [s.path for s in segments(log.disk, log.folder)]
-    files += [p for p in [os.path.join(log.folder, ACTIVE)] if os.path.exists(p)]
+        if progress and check.events % 4096 == 0:
+            progress(check.last_seq)
+    active = os.path.exists(os.path.join(log.folder, ACTIVE))
     chained = state.get("integrity_mode") == "chained"
     return Verified(
         events=check.events,
         first_seq=check.first_seq,
         last_seq=check.last_seq,
         generation=int(state.get("generation", 1)),
-        segments=len(files),
-        bytes=sum(os.path.getsize(path) for path in files),
+        segments=len(segments(log.disk, log.folder)) + active,
+        bytes=log.size(),
         sessions=len(check.sessions),
         damage=tuple(log.note_damage(damage) for damage in check.damage),
         erased=check.erased,

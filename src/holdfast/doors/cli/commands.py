@@ -1,0 +1,247 @@
+"""The verbs of this floor. Each parses, calls one verb of `app`, and shows what came back."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+from rich.text import Text
+
+import holdfast
+from holdfast.app import demo as demo_app
+from holdfast.app import doctor as doctor_app
+from holdfast.app import reset as reset_app
+from holdfast.app import transfer
+from holdfast.app.open import init as init_project
+from holdfast.errors import Damaged
+from holdfast.model.events import Event
+from holdfast.model.reports import Verified
+
+from . import show
+
+app = App(
+    name="holdfast",
+    help="A context engine and long-term memory for LLM agents.",
+    version=holdfast.__version__,
+)
+app.register_install_completion_command()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Common:
+    """What every command takes."""
+
+    home: Annotated[
+        str | None, Parameter(help="Where everything is kept. Default: HOLDFAST_HOME.")
+    ] = None
+    project: Annotated[
+        str | None, Parameter(help="A project id. Default: the one of this folder.")
+    ] = None
+    json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())] = False
+
+
+DEFAULT = Common()
+
+
+def _opened(common: Common) -> holdfast.Holdfast:
+    """The project that is meant, after what a person should know about it first."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", holdfast.DamageWarning)  # it is among the notices
+        hf = holdfast.open(common.home, project=common.project)
+    for notice in hf.notices:
+        show.warn(notice)
+    return hf
+
+
+@app.command
+def init(path: Path = Path("."), /, *, chained: bool = False, common: Common = DEFAULT) -> int:
+    """Give a folder an identity, so that its memory follows it.
+
+    Parameters
+    ----------
+    path
+        The project's root.
+    chained
+        Keep a hash chain with a key outside the home, so that any edit of the log shows.
+    """
+    with init_project(path, common.home, chained=chained) as hf:
+        said = {"project_id": hf.project.id, "root": hf.project.root, "folder": hf.folder}
+        if common.json:
+            show.as_json({**said, "notices": hf.notices})
+        else:
+            show.say(f"Project {hf.project.id} is ready.", "bold green")
+            show.say(f"  marker  {hf.project.root}/.holdfast.toml  (commit it)")
+            show.say(f"  data    {hf.folder}")
+            for notice in hf.notices:
+                show.say(notice, "yellow")
+    return 0
+
+
+@app.command
+def demo(*, home: str | None = None) -> int:
+    """Record from two processes, kill one in the middle of a write, recover, verify."""
+    place = home or tempfile.mkdtemp(prefix="holdfast-demo-")
+    try:
+        for number, step in enumerate(demo_app.play(place), 1):
+            show.say(f"\n{number}. {step.title}", "bold")
+            if step.text:
+                show.say(step.text)
+            if step.events:
+                rows = [
+                    (e.event_seq, e.agent or "", e.kind, e.text or e.payload) for e in step.events
+                ]
+                show.table(("seq", "agent", "what", "words"), rows)
+            if step.report is not None:
+                _show_verified(step.report)
+    finally:
+        if home is None:
+            shutil.rmtree(place, ignore_errors=True)
+    return 0
+
+
+def _words(event: Event) -> str:
+    return event.text or ", ".join(f"{name} {value}" for name, value in event.payload.items())
+
+
+@app.command
+def verify(*, common: Common = DEFAULT) -> int:
+    """Read every byte of the log and say what is wrong. Ends with 7 when something is."""
+    with _opened(common) as hf:
+        with show.progress("verifying", hf.log.head().event_seq) as progress:
+            report = hf.verify(progress)
+        if common.json:
+            show.as_json({"sound": report.sound, "report": report})
+        else:
+            _show_verified(report)
+    return 0 if report.sound else Damaged.exit_code
+
+
+def _show_verified(report: Verified) -> None:
+    rows: list[tuple[object, object]] = [
+        ("events", f"{report.events:,} (seq {report.first_seq} to {report.last_seq})"),
+        ("sessions", report.sessions),
+        ("segments", f"{report.segments}, {report.bytes:,} bytes, generation {report.generation}"),
+    ]
+    rows += [(d.reason.replace("_", " "), d) for d in report.damage[:50]]
+    if len(report.damage) > 50:
+        rows.append(("…", f"{len(report.damage) - 50} more damaged stretches"))
+    rows += [("body", f"{digest} is missing or changed") for digest in report.bad_blobs]
+    optional = [
+        ("erased", report.erased, "events had their content erased"),
+        ("foreign", report.foreign, "events in a session of another agent or user"),
+        ("spool", report.spooled, "events wait for a place"),
+    ]
+    rows += [(name, f"{count} {what}") for name, count, what in optional if count]
+    if report.chain != "off":
+        where = f", first at event {report.chain_break}" if report.chain_break else ""
+        rows.append(("chain", report.chain + where))
+        tail = (
+            f"; {report.unanchored} events after it are not anchored" if report.unanchored else ""
+        )
+        rows.append(("anchor", f"event {report.anchored_seq}{tail}"))
+    verdict = Text("sound", "bold green") if report.sound else Text("DAMAGED", "bold red")
+    show.table(("log", ""), [*rows, ("verdict", verdict)])
+
+
+@app.command
+def doctor(*, common: Common = DEFAULT) -> int:
+    """Look at everything that must be right here, and say what to do about what is not."""
+    findings = doctor_app.examine(common.home, common.project)
+    if common.json:
+        show.as_json(findings)
+    else:
+        rows = [
+            (f.check, Text("ok", "green") if f.good else Text("!!", "bold red"), f.found, f.remedy)
+            for f in findings
+        ]
+        show.table(("check", "", "found", "what to do"), rows)
+    return 0 if all(f.good for f in findings) else 1
+
+
+@app.command
+def export(file: str = "-", /, *, common: Common = DEFAULT) -> int:
+    """Write the whole log, bodies included, to one file (or to standard output)."""
+    with _opened(common) as hf:
+        total = hf.log.head().event_seq
+        if file == "-":
+            counts = transfer.export(hf, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+            return 0 if not counts["damaged"] else Damaged.exit_code
+        with open(file, "wb") as out, show.progress("exporting", total) as progress:
+            counts = transfer.export(hf, out, progress)
+    if common.json:
+        show.as_json({"file": file, **counts})
+    else:
+        show.say(f"{counts['events']:,} events and {counts['bodies']:,} bodies are in {file}.")
+        if counts["damaged"]:
+            show.say(f"{counts['damaged']} damaged stretches were left out.", "bold red")
+    return 0 if not counts["damaged"] else Damaged.exit_code
+
+
+@app.command(name="import")
+def import_(file: str, /, *, restore: bool = False, common: Common = DEFAULT) -> int:
+    """Take in an export. Its events get trust 0: a file can come from anybody.
+
+    Parameters
+    ----------
+    file
+        An export, or - for standard input.
+    restore
+        This is my own backup: keep origin and trust. Only into a project that holds nothing.
+    """
+    with (
+        holdfast.open(common.home, project=common.project) as hf,
+        show.progress("importing", 0) as bar,
+    ):
+        if file == "-":
+            done = transfer.import_(hf, sys.stdin.buffer, restore=restore, progress=bar)
+        else:
+            with open(file, "rb") as source:
+                done = transfer.import_(hf, source, restore=restore, progress=bar)
+    if common.json:
+        show.as_json(done)
+    else:
+        show.say(f"{done.events:,} events and {done.bodies:,} bodies were taken in.")
+        if done.already_there:
+            show.say(f"{done.already_there:,} were there already.")
+        if done.damaged:
+            lines = ", ".join(map(str, done.damaged_lines))
+            show.say(f"{done.damaged} lines are damaged and were left out: {lines}", "bold red")
+        if not done.complete:
+            show.say("The file's end is missing or does not agree: it is not whole.", "bold red")
+    return 0 if done.complete and not done.damaged else Damaged.exit_code
+
+
+@app.command
+def reset(*, force: bool = False, purge: bool = False, common: Common = DEFAULT) -> int:
+    """Start this project's memory anew.
+
+    Parameters
+    ----------
+    force
+        Yes, I mean it.
+    purge
+        Remove the old data for good instead of setting it aside.
+    """
+    aside = reset_app.reset(common.home, common.project, force=force, purge=purge)
+    if common.json:
+        show.as_json({"set_aside": aside or None})
+    elif aside:
+        show.say(f"The old data was set aside in {aside}; remove it when you are sure.")
+    else:
+        show.say("The old data is gone.")
+    return 0
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
+    """Print the completion script of a shell: `eval "$(holdfast completion bash)"`."""
+    sys.stdout.write(app.generate_completion(prog_name="holdfast", shell=shell) + "\n")
+    return 0

@@ -1,0 +1,28 @@
+"""Where the command line begins and where its errors end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from holdfast.errors import HoldfastError, Unavailable
+
+from . import show
+from .commands import app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command; an error is a sentence and an exit code, never a trace."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(words, result_action="return_value")
+    except HoldfastError as exc:
+        show.error(exc, as_json="--json" in words)
+        sys.exit(exc.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe went away; that is its right
+        sys.exit(0)
+    except OSError as exc:
+        show.error(Unavailable(str(exc)), as_json="--json" in words)
+        sys.exit(Unavailable.exit_code)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,83 @@
+"""How things look: tables for people, JSON for machines, and no control character ever."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.errors import HoldfastError
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def clean(text: object) -> str:
+    """Text that cannot move the cursor, recolour the screen or reorder a line."""
+    return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", str(text))
+
+
+def out() -> Console:
+    """Where answers go."""
+    return Console(highlight=False, soft_wrap=False)
+
+
+def say(text: str, style: str = "") -> None:
+    """One paragraph."""
+    out().print(Text(clean(text), style=style))
+
+
+def as_json(value: Any) -> None:
+    """The same answer for a machine."""
+    built = msgspec.to_builtins(value)
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(built), indent=2).decode() + "\n")
+
+
+def error(exc: HoldfastError, *, as_json: bool) -> None:
+    """What went wrong, on stderr."""
+    if as_json:
+        said = {"error": type(exc).__name__, "message": str(exc)}
+        sys.stderr.write(msgspec.json.encode(said).decode() + "\n")
+    else:
+        Console(stderr=True, highlight=False).print(
+            Text.assemble(("holdfast: ", "bold red"), clean(exc))
+        )
+
+
+def warn(text: str) -> None:
+    """Something a person should know, on stderr."""
+    Console(stderr=True, highlight=False).print(Text(clean(text), "yellow"))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
+    """A table; long cells wrap, nothing is cut away."""
+    made = Table(title=clean(title) if title else None, title_justify="left", expand=False)
+    for name in columns:
+        made.add_column(name, overflow="fold")
+    for row in rows:
+        made.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+    out().print(made)
+
+
+@contextmanager
+def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr for work that may take long; silent where stderr is not a terminal."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=total or None)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,36 @@
+"""The path of one datum, as ARCHITECTURE.md tells it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.capture.redact import Redactor
+from holdfast.capture.shape import Shaper
+from holdfast.engines.clock import SystemClock, UlidIds
+from holdfast.engines.files import FileLog
+from holdfast.model.events import Draft, Event
+from holdfast.record.recorder import Recorder
+from holdfast.record.trust import trust_of
+
+
+def test_a_tool_result_goes_from_draft_to_entry_to_line_to_event(tmp_path: object) -> None:
+    log = FileLog(str(tmp_path))
+    redactor = Redactor(b"k" * 32)
+    recorder = Recorder(
+        log,
+        redactor=redactor,
+        shaper=Shaper(redactor, log.blobs.keep),
+        clock=SystemClock(),
+        ids=UlidIds(),
+    )
+    draft = Draft(type="tool_result", payload={"tool": "Bash", "text": "ok"}, origin="tool")
+    recorded = recorder.record([draft])[0]
+    assert (recorded.event_seq, recorded.trust) == (1, trust_of("tool"))
+    with open(f"{log.folder}/events.ndjson", "rb") as file:
+        line = file.read()
+    assert line.startswith(b'{"v":2,"event_seq":1,"event_id":"evt_')
+    assert line.endswith(b'"}\n')
+    read = list(log.read())
+    assert read == [recorded]
+    assert msgspec.json.decode(line, type=Event) == recorded
+    log.close()
