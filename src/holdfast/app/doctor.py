@@ -27,6 +27,7 @@ from .open import project_folder
 
 _LITTLE_ROOM = 256 << 20
 _FAR_OFF = 86_400
+_VERIFY = "run `holdfast verify` and look at the disk's health"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,9 +153,9 @@ def _tail(folder: str) -> Iterator[Finding]:
     newest = None
     for found in log.read(max(0, head.event_seq - 1)):
         if isinstance(found, Damage):
-            yield _bad(
-                "tail", str(found), "record anything, or run `holdfast verify`: it is mended"
-            )
+            torn = found.reason == "torn_tail"
+            remedy = "record anything: the torn bytes are kept and cut off" if torn else _VERIFY
+            yield _bad("tail" if torn else "damage", str(found), remedy)
         elif isinstance(found, Event):
             newest = found
     yield _good("log", f"{head.event_seq} events, generation {head.generation}")
@@ -183,7 +184,7 @@ def _quarantine(folder: str) -> Iterator[Finding]:
         yield _bad(
             "quarantine",
             f"{kept} damaged stretches are kept in {place}",
-            "run `holdfast verify`; look at the disk's health; remove them when you have looked",
+            f"{_VERIFY}; remove the copies when you have looked at them",
         )
     else:
         yield _good("quarantine", "empty")

@@ -15,7 +15,7 @@ from holdfast.capture.stamp import fresh_id
 from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.projects import Project, folder_parts
 
-_HOW = "run `holdfast init` in the project's folder to give it an identity"
+_HOW = "Run `holdfast init` in the project's folder to give it an identity"
 
 
 def find(start: Path) -> Project:
@@ -25,7 +25,9 @@ def find(start: Path) -> Project:
             return _marked(folder)
         if (folder / ".git").exists():
             return Project(id=_id_from_git(folder), root=str(folder), found_by="git")
-    raise NotFound(f"{start} is in no project: no {settings.MARKER} and no git repository. {_HOW}")
+    raise NotFound(
+        f"{start.absolute()} is in no project: no {settings.MARKER} and no git repository. {_HOW}"
+    )
 
 
 def _marked(folder: Path) -> Project:
@@ -41,10 +43,10 @@ def _marked(folder: Path) -> Project:
 
 def _id_from_git(folder: Path) -> str:
     if _git(folder, "rev-parse", "--is-shallow-repository") == "true":
-        raise NotFound(f"{folder} is a shallow clone, so its first commit is unknown; {_HOW}")
+        raise NotFound(f"{folder} is a shallow clone, so its first commit is unknown. {_HOW}")
     roots = _git(folder, "rev-list", "--max-parents=0", "HEAD").split()
     if not roots:
-        raise NotFound(f"{folder} has no commit yet; {_HOW}")
+        raise NotFound(f"{folder} has no commit yet. {_HOW}")
     return f"git-{min(roots)[:20]}"
 
 
@@ -58,7 +60,7 @@ def _git(folder: Path, *words: str) -> str:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as exc:
-        raise NotFound(f"git could not be asked about {folder} ({exc}); {_HOW}") from exc
+        raise NotFound(f"git could not be asked about {folder} ({exc}). {_HOW}") from exc
     return done.stdout.strip()
 
 

@@ -106,7 +106,8 @@ def import_(
 
 
 def _take(hf: Holdfast, batch: list[Event], done: Imported, restore: bool) -> None:
-    new = [event for event in batch if hf.log.find(event.event_id) is None]
+    known = hf.log.present([event.event_id for event in batch])
+    new = [event for event in batch if event.event_id not in known]
     if new and restore:
         hf.log.append([_as_it_was(event) for event in new])
     elif new:

@@ -57,7 +57,11 @@ def middle(values: tuple[object, ...]) -> bytes:
 
 
 def _field(value: object) -> str:
-    return _quote(value) if isinstance(value, str) else _dumps(value)
+    if isinstance(value, str):
+        return _quote(value)
+    if value is None:
+        return "null"
+    return str(value) if isinstance(value, int) else _dumps(value) if value else "[]"
 
 
 def head(seq: int, fields: bytes) -> bytes:

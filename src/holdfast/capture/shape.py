@@ -65,6 +65,7 @@ class Shaper:
         self._redactor = redactor
         self._keep = keep
         self._limits = limits or Limits()
+        self._known_keys: set[object] = set()  # keys repeat; one look at each is enough
 
     def shape(self, payload: dict[str, object], notes: list[Note] | None = None) -> bytes:
         """The canonical bytes of a payload."""
@@ -122,8 +123,13 @@ class Shaper:
         return shaped
 
     def _key(self, key: object, path: Path, notes: list[Note]) -> str:
+        if key in self._known_keys:
+            return str(key)
         if isinstance(key, str):
-            return self._text(str(key), path, notes)
+            name = self._text(str(key), path, notes)
+            if name == key and len(name) < 64 and len(self._known_keys) < 4096:
+                self._known_keys.add(name)
+            return name
         if key is None or isinstance(key, bool | int | float):
             return self._text(str(key), path, notes)
         raise Unfit(f"{_pointer(path)}: a key must be text, not {type(key).__name__}")

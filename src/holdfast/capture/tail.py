@@ -14,7 +14,7 @@ from . import line
 from .disk import Disk
 from .layout import QUARANTINE
 
-_BLOCK = 64 << 10
+_BLOCK = 8 << 10
 
 
 class NoRoom(OSError):

@@ -33,6 +33,10 @@ class EventLog(Protocol):
         """The event of that id."""
         ...
 
+    def present(self, event_ids: Sequence[str]) -> set[str]:
+        """Which of these ids are there."""
+        ...
+
     def head(self) -> Position:
         """How far the log goes."""
         ...

@@ -30,10 +30,8 @@ def event_id(name: str) -> str:
     return name
 
 
-def name(what: str, value: str | None) -> str | None:
-    """A session, an agent, a user: any short text on one line, or none."""
-    if value is None:
-        return None
+def name(what: str, value: str) -> str:
+    """A session, an agent, a user: any short text on one line."""
     if not isinstance(value, str) or not value or _CONTROL.search(value):
         raise Invalid(f"{what} must be a text without control characters, not {value!r}")
     if len(value) > _LONGEST_NAME:

@@ -26,7 +26,7 @@ from .trust import trust_of
 #: milliseconds of them at a power cut costs a count, not a memory.
 BOOKKEEPING = frozenset({"item_accessed", "memory_recall", "memory_used", "prediction_scored"})
 
-_MOST_CALLS_REMEMBERED = 1024
+_MOST_REMEMBERED = 1024
 
 
 class Recorder:
@@ -48,6 +48,7 @@ class Recorder:
         self._clock = clock
         self._ids = ids
         self._durable = durable
+        self._names: set[str] = set()
         self._denied_calls: OrderedDict[tuple[str | None, object], str] = OrderedDict()
 
     def record(self, drafts: Sequence[Draft]) -> list[Event]:
@@ -62,10 +63,9 @@ class Recorder:
 
     def _entry(self, draft: Draft) -> Entry:
         kind = limits.event_type(draft.type)
-        given = draft.event_id is not None
-        at = draft.at
+        at, fresh = draft.at, draft.event_id is None
         return Entry(
-            event_id=limits.event_id(draft.event_id or "") if given else self._ids.fresh("evt"),
+            event_id=self._ids.fresh("evt") if fresh else self._id(draft.event_id or ""),
             session_id=self._name("session_id", draft.session_id),
             agent=self._name("agent", draft.agent),
             user=self._name("user", draft.user),
@@ -73,14 +73,24 @@ class Recorder:
             timestamp=timestamp(self._clock.now_ms()) if at is None else limits.moment(at),
             origin=draft.origin,
             trust=trust_of(draft.origin, map(self._trust_of_source, draft.sources)),
-            sources=limits.sources(draft.sources),
+            sources=tuple(map(self._id, limits.sources(draft.sources))),
             payload=self._payload(draft, kind),
-            fresh=not given,
+            fresh=fresh,
         )
 
     def _name(self, what: str, value: str | None) -> str | None:
-        checked = limits.name(what, value)
-        return None if checked is None else self._redactor.text(checked)
+        if value is None or value in self._names:  # the same few, again and again
+            return value
+        name = self._redactor.text(limits.name(what, value))
+        if name == value and len(self._names) < _MOST_REMEMBERED:
+            self._names.add(name)
+        return name
+
+    def _id(self, given: str) -> str:
+        """An id a caller brings; it stands in the log as it is, so it may not be a secret."""
+        if self._redactor.spans(limits.event_id(given)):
+            raise Invalid("an id that looks like a secret is not recorded; use another")
+        return given
 
     def _trust_of_source(self, event_id: str) -> int:
         source = self._log.find(event_id)
@@ -109,7 +119,7 @@ class Recorder:
             self._denied_calls.pop(call, None)
             if path is not None:
                 self._denied_calls[call] = path
-                if len(self._denied_calls) > _MOST_CALLS_REMEMBERED:
+                if len(self._denied_calls) > _MOST_REMEMBERED:
                     self._denied_calls.popitem(last=False)
         elif kind.startswith("tool_result@") and path is None:
             path = self._denied_calls.get(call)

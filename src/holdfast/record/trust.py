@@ -8,17 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.capture.origin import ORIGINS
 from holdfast.errors import Invalid
-
-ORIGINS = {
-    "user": 3,
-    "agent": 2,
-    "system": 2,
-    "tool": 1,
-    "document": 1,
-    "web": 0,
-    "import": 0,
-}
 
 
 def trust_of(origin: str, sources: Iterable[int] = ()) -> int:

@@ -85,10 +85,13 @@ def init(path: Path = Path("."), /, *, chained: bool = False, common: Common = D
 
 
 @app.command
-def demo(*, home: str | None = None) -> int:
-    """Record from two processes, kill one in the middle of a write, recover, verify."""
-    place = home or tempfile.mkdtemp(prefix="holdfast-demo-")
+def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())] = False) -> int:
+    """Record from two processes, kill a third in the middle of a write, recover, verify."""
+    place = tempfile.mkdtemp(prefix="holdfast-demo-")
     try:
+        if json:
+            show.as_json([step._asdict() for step in demo_app.play(place)])
+            return 0
         for number, step in enumerate(demo_app.play(place), 1):
             show.say(f"\n{number}. {step.title}", "bold")
             if step.text:
@@ -101,8 +104,7 @@ def demo(*, home: str | None = None) -> int:
             if step.report is not None:
                 _show_verified(step.report)
     finally:
-        if home is None:
-            shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
     return 0
 
 

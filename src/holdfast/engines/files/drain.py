@@ -35,7 +35,7 @@ def drain(log: FileLog, writer: Writer) -> int:
             entries.append(damage_entry("torn_spool", SPOOL, 0, len(data), name))
             continue
         _, event_id = line.seq_and_id(data)
-        if event_id not in taken and log.find(event_id) is None:
+        if event_id not in taken and not log.present([event_id]):
             entries.append(entry)
             taken.add(event_id)
     if entries:

@@ -75,20 +75,20 @@ class FileLog:
             if there and durable:
                 writer.sync()  # what is answered for must be on the disk, whoever wrote it
             recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
+            if any(entry.type.startswith("session_ended@") for entry in entries):
+                writer.anchor()
         if not durable:
             self._flusher.soon()
         return recorded
 
     def _already_there(self, entries: Sequence[Entry]) -> dict[str, Event]:
+        given = [entry for entry in entries if not entry.fresh]
+        if len({entry.event_id for entry in given}) < len(given):
+            raise Conflict("an id stands twice in one batch")
+        known = self.present([entry.event_id for entry in given])
         there: dict[str, Event] = {}
-        batch: dict[str, Entry] = {}
-        for entry in entries:
-            if entry.fresh:
-                continue
-            if entry.event_id in batch:
-                raise Conflict(f"{entry.event_id} stands twice in one batch")
-            batch[entry.event_id] = entry
-            found = self.find(entry.event_id)
+        for entry in given:
+            found = self.find(entry.event_id) if entry.event_id in known else None
             if found is not None:
                 _check_same(found, entry)
                 there[entry.event_id] = found
@@ -151,6 +151,13 @@ class FileLog:
     def retained_through(self) -> int:
         """The last seq a retention dropped; 0 when nothing ever was."""
         return int(meta.load(self.disk, self.folder).get("retained_through", 0))
+
+    def present(self, event_ids: Sequence[str]) -> set[str]:
+        """Which of these ids are there."""
+        if not event_ids:
+            return set()
+        self._ids.catch_up(self.found(self._ids.upto))
+        return {event_id for event_id in event_ids if self._ids.seq(event_id) is not None}
 
     def find(self, event_id: str) -> Event | None:
         """The event of that id."""

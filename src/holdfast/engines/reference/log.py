@@ -75,6 +75,10 @@ class MemoryLog:
         """The event of that id."""
         return next((event for event in self._events if event.event_id == event_id), None)
 
+    def present(self, event_ids: Sequence[str]) -> set[str]:
+        """Which of these ids are there."""
+        return {event_id for event_id in event_ids if self.find(event_id) is not None}
+
     def head(self) -> Position:
         """How far the log goes."""
         crc = self._events[-1].crc if self._events else ""
