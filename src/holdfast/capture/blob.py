@@ -25,7 +25,7 @@ def keep_blob(disk: Disk, folder: str, chunks: Iterable[bytes]) -> tuple[str, in
 
     root = os.path.join(folder, BLOBS)
     disk.make_folder(root)
-    draft = os.path.join(root, "." + fresh_id("draft"))
+    draft = disk.draft_name(os.path.join(root, fresh_id("body")))
     digest, length = sha256(), 0
     fd = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -36,7 +36,7 @@ def keep_blob(disk: Disk, folder: str, chunks: Iterable[bytes]) -> tuple[str, in
                 length += len(chunk)
             disk.fsync(fd)
         finally:
-            disk.close(fd)
+            disk.let_go(fd)
         path = blob_path(folder, digest.hexdigest())
         disk.make_folder(os.path.dirname(path))
         disk.replace(draft, path)
@@ -44,4 +44,5 @@ def keep_blob(disk: Disk, folder: str, chunks: Iterable[bytes]) -> tuple[str, in
         disk.unlink(draft)
         raise
     disk.sync_folder(os.path.dirname(path))
+    disk.sync_folder(root)
     return digest.hexdigest(), length

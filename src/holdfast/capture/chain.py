@@ -47,13 +47,14 @@ class Chain:
 
     def anchor(self, seq: int, h: str) -> None:
         """Note the chain's head outside the home."""
-        entry = json.dumps({"event_seq": seq, "h": h}).encode() + b"\n"
+        # a line of its own, also behind one that a dead process left half written
+        entry = b"\n" + json.dumps({"event_seq": seq, "h": h}).encode() + b"\n"
         fd = self._disk.open(self._anchors, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._disk.write_all(fd, entry)
             self._disk.fsync(fd)
         finally:
-            self._disk.close(fd)
+            self._disk.let_go(fd)
 
     def anchors(self) -> dict[int, str]:
         """Every anchor noted so far: seq to link. A half-written last line is no anchor."""

@@ -7,6 +7,7 @@ is the call of the same name.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from _thread import get_ident
@@ -18,6 +19,20 @@ def _sync_data(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     else:
         os.fdatasync(fd)
+
+
+def _left_behind(maker: list[str]) -> bool:
+    """Is nobody left who could finish this draft of (thread, process)?"""
+    try:
+        thread, process = map(int, maker)
+        if process == os.getpid():
+            return thread == get_ident()  # we are here, so we are not there
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (ValueError, PermissionError):
+        return False
+    return False
 
 
 class Disk:
@@ -39,6 +54,15 @@ class Disk:
     mkdir = staticmethod(os.mkdir)
     listdir = staticmethod(os.listdir)
     flock = staticmethod(fcntl.flock)
+
+    def let_go(self, fd: int) -> None:
+        """Close a descriptor for good: it is gone whatever close says, and nothing rests on it,
+        because what must survive was synced before."""
+        try:
+            self.close(fd)
+        except OSError as exc:
+            if exc.errno == errno.EBADF:
+                raise  # that is a mistake of ours, not trouble with a disk
 
     def write_all(self, fd: int, data: bytes) -> None:
         """Write every byte or raise; a short write goes on where it stopped."""
@@ -63,20 +87,26 @@ class Disk:
         try:
             self.fsync(fd)
         finally:
-            self.close(fd)
+            self.let_go(fd)
 
     def make_folder(self, path: str) -> None:
-        """The folder, private to its owner, and its parents; durable in its parent."""
-        if os.path.isdir(path):
-            return
+        """The folder, private to its owner, and its parents; durable in its parent.
+
+        Also when it is there already: whoever made it may have died before the sync.
+        """
         parent = os.path.dirname(path)
-        if parent:
-            self.make_folder(parent)
+        if not os.path.isdir(path):
+            if parent:
+                self.make_folder(parent)
+            try:
+                self.mkdir(path, 0o700)
+            except FileExistsError:
+                if not os.path.isdir(path):
+                    raise
         try:
-            self.mkdir(path, 0o700)
-        except FileExistsError:
-            return
-        self.sync_folder(parent or ".")
+            self.sync_folder(parent or ".")
+        except PermissionError:
+            return  # somebody else's folder, and so not made by us
 
     def put_file(self, path: str, data: bytes) -> None:
         """Replace a whole file: a reader, and a machine after a power cut, sees old or new."""
@@ -95,15 +125,29 @@ class Disk:
         self.sync_folder(os.path.dirname(path))
         return True
 
-    def _draft(self, path: str, data: bytes) -> str:
+    def draft_name(self, path: str) -> str:
+        """Where a file is made before it takes its name; says whose it is."""
         folder, name = os.path.split(path)
-        draft = os.path.join(folder, f".{name}.{os.getpid()}.{get_ident()}.tmp")
+        return os.path.join(folder, f".{name}.{get_ident()}.{os.getpid()}.tmp")
+
+    def sweep(self, folder: str) -> None:
+        """Remove the drafts of processes that are gone."""
+        try:
+            names = self.listdir(folder)
+        except FileNotFoundError:
+            return
+        for name in names:
+            if name.endswith(".tmp") and _left_behind(name.split(".")[-3:-1]):
+                self.unlink(os.path.join(folder, name))
+
+    def _draft(self, path: str, data: bytes) -> str:
+        draft = self.draft_name(path)
         fd = self.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             self.write_all(fd, data)
             self.fsync(fd)
         finally:
-            self.close(fd)
+            self.let_go(fd)
         return draft
 
     def get_file(self, path: str) -> bytes | None:
@@ -115,4 +159,4 @@ class Disk:
         try:
             return self.read_range(fd, 0, 1 << 62)
         finally:
-            self.close(fd)
+            self.let_go(fd)

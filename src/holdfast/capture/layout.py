@@ -3,6 +3,7 @@
     events.ndjson                        the active segment
     events-000000000001.ndjson           sealed; the number is its first event_seq
     events-000000000901-failed-4096.ndjson   sealed after a failed sync: only 4096 bytes count
+    events.carried                       what such a segment hands on, for a moment
 
 A failed segment carries its length in its name because after a failed sync the disk may hold more
 or less than was acknowledged: the name is what was known.
@@ -15,6 +16,7 @@ import os
 import re
 
 ACTIVE = "events.ndjson"
+CARRIED = "events.carried"
 META = "meta.json"
 LOCK = "lock"
 QUARANTINE = "quarantine"

@@ -1,9 +1,10 @@
 """The writers' lock, and the durable mark inside it.
 
 The lock is flock on a file that is never renamed or removed, so it dies with its holder and no
-stale one can exist. The file's bytes hold the durable mark: which inode is the active segment and
-how many of its bytes a sync has covered. The mark needs no sync itself: it is for the next process
-after a kill, when the page cache lives on; after a power cut what the disk holds is the truth anyway.
+stale one can exist. The file's bytes hold the durable mark: which inode is the active segment, how
+many of its bytes a sync has covered, and how those end. The mark needs no sync itself: it is for the
+next process after a kill, when the page cache lives on; after a power cut what the disk holds is the
+truth, and a mark that does not fit the file is no mark.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import time
 
 from .disk import Disk
 
-_MARK = b"%020d %020d\n"
+_MARK = b"%020d %020d %b\n"
+_TAIL = 12
 
 
 class Busy(TimeoutError):
@@ -27,10 +29,17 @@ class Lock:
     def __init__(self, path: str, disk: Disk) -> None:
         self._disk = disk
         self._path = path
-        self._fd = disk.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._fd = -1
+        self._open()
+
+    def _open(self) -> None:
+        if self._fd < 0:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._fd = self._disk.open(self._path, flags, 0o600)
 
     def acquire(self, timeout: float) -> None:
         """Take the lock or raise Busy; waits in short steps so that a deadline can be kept."""
+        self._open()
         deadline = time.monotonic() + timeout
         pause = 0.0002
         while True:
@@ -45,22 +54,29 @@ class Lock:
                 pause = min(pause * 1.5, 0.005)
 
     def release(self) -> None:
-        """Let the next writer in."""
-        self._disk.flock(self._fd, fcntl.LOCK_UN)
-
-    def mark(self, inode: int, durable: int) -> None:
-        """Write down how much of the active segment is on the disk for certain."""
-        self._disk.pwrite(self._fd, _MARK % (inode, durable), 0)
-
-    def durable(self, inode: int) -> int:
-        """How many bytes of this inode a sync has covered; 0 when nobody wrote it down."""
-        parts = self._disk.pread(self._fd, 64, 0).split()
+        """Let the next writer in; if the lock will not open, its descriptor goes with it."""
         try:
-            marked, durable = int(parts[0]), int(parts[1])
+            self._disk.flock(self._fd, fcntl.LOCK_UN)
+        except OSError:
+            self.close()
+
+    def mark(self, inode: int, durable: int, tail: bytes) -> None:
+        """Write down how much of the active segment is on the disk for certain, and its end."""
+        self._disk.pwrite(
+            self._fd, _MARK % (inode, durable, tail.hex().ljust(2 * _TAIL).encode()), 0
+        )
+
+    def durable(self, inode: int) -> tuple[int, bytes]:
+        """How many bytes of this inode a sync has covered, and how they end; 0 when unknown."""
+        parts = self._disk.pread(self._fd, 128, 0).split()
+        try:
+            marked, durable, tail = int(parts[0]), int(parts[1]), bytes.fromhex(parts[2].decode())
         except (IndexError, ValueError):
-            return 0
-        return durable if marked == inode else 0
+            return 0, b""
+        return (durable, tail) if marked == inode else (0, b"")
 
     def close(self) -> None:
         """Give the descriptor back; a lock still held goes with it."""
-        self._disk.close(self._fd)
+        if self._fd >= 0:
+            self._disk.let_go(self._fd)
+        self._fd = -1

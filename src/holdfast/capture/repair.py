@@ -1,22 +1,68 @@
-"""What a writer says in the log about damage it mended."""
+"""Damaged bytes: a copy is kept, the log says so once, whoever dies in between.
+
+A copy is first put into quarantine under a name that ends in `.new`; then the log gets a `damage_found`
+event that names it; then the copy takes its final name. A process that dies on the way leaves a `.new`,
+and the next writer says what was not said yet. The name holds everything the event needs: segment,
+offset, checksum and reason.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+from zlib import crc32
+
+from .disk import Disk
+from .layout import QUARANTINE
 from .line import canonical, middle
 from .stamp import fresh_id, timestamp
 
+_NEW = ".new"
+_NAME = re.compile(r"(.+)@([0-9]+)-[0-9a-f]{8}\.([a-z_]+)")
 
-def damage_entry(
-    reason: str, segment: str, offset: int, length: int, kept_as: str | None
-) -> tuple[bytes, bytes]:
-    """A `damage_found` event: header fields and payload, ready to be put."""
+
+class NoRoom(OSError):
+    """There is no room to keep a copy of damaged bytes, so the log stays as it is, read-only."""
+
+
+def quarantine(disk: Disk, folder: str, origin: tuple[str, int], data: bytes, reason: str) -> str:
+    """Keep a copy of damaged bytes from (segment, offset); its name. The same is kept once."""
+    place = os.path.join(folder, QUARANTINE)
+    name = f"{origin[0]}@{origin[1]}-{crc32(data):08x}.{reason}"
+    path = os.path.join(place, name)
+    try:
+        disk.make_folder(place)
+        if not os.path.exists(path):
+            disk.put_file(path + _NEW, data)
+        disk.sync_folder(place)
+    except OSError as exc:
+        raise NoRoom(exc.errno, f"cannot keep a copy of damaged bytes in {path}: {exc}") from exc
+    return name
+
+
+def unsaid(disk: Disk, folder: str) -> list[str]:
+    """The copies the log may not have spoken of yet."""
+    try:
+        names = disk.listdir(os.path.join(folder, QUARANTINE))
+    except FileNotFoundError:
+        return []
+    return sorted(name.removesuffix(_NEW) for name in names if name.endswith(_NEW))
+
+
+def said(disk: Disk, folder: str, names: list[str]) -> None:
+    """The log has spoken of these."""
+    for name in names:
+        path = os.path.join(folder, QUARANTINE, name)
+        disk.replace(path + _NEW, path)
+
+
+def damage_entry(disk: Disk, folder: str, name: str) -> tuple[bytes, bytes]:
+    """The `damage_found` event for a copy: header fields and payload, ready to be put."""
+    match = _NAME.fullmatch(name)
+    size = disk.stat(os.path.join(folder, QUARANTINE, name + _NEW)).st_size
+    found: dict[str, object] = {"quarantine": name, "bytes": size}
+    if match:
+        found.update(segment=match[1], offset=int(match[2]), reason=match[3])
     fields: tuple[object, ...]
     fields = (fresh_id("evt"), None, None, None, "damage_found@1", timestamp(), "system", 2, [])
-    found = {
-        "reason": reason,
-        "segment": segment,
-        "offset": offset,
-        "bytes": length,
-        "quarantine": kept_as,
-    }
     return middle(fields), canonical(found)

@@ -7,18 +7,10 @@ off. Without room for the copy nothing is cut: the log is readable and refuses t
 
 from __future__ import annotations
 
-import os
-from zlib import crc32
-
 from . import line
 from .disk import Disk
-from .layout import QUARANTINE
 
 _BLOCK = 8 << 10
-
-
-class NoRoom(OSError):
-    """There is no room to keep a copy of damaged bytes, so the log stays as it is, read-only."""
 
 
 def last_record(disk: Disk, fd: int, size: int) -> bytes | None:
@@ -65,18 +57,3 @@ def torn_bytes(disk: Disk, fd: int, size: int) -> bytes:
             return data[cut + 1 :] + tail
         tail, end, block = data + tail, start, min(block * 4, 8 << 20)
     return tail
-
-
-def quarantine(disk: Disk, folder: str, origin: str, offset: int, data: bytes) -> str:
-    """Keep a copy of damaged bytes; returns its name. The same damage is kept once."""
-    place = os.path.join(folder, QUARANTINE)
-    name = f"{origin}@{offset}-{crc32(data):08x}.bin"
-    path = os.path.join(place, name)
-    if os.path.exists(path):
-        return name
-    try:
-        disk.make_folder(place)
-        disk.put_file(path, data)
-    except OSError as exc:
-        raise NoRoom(exc.errno, f"cannot keep a copy of damaged bytes in {path}: {exc}") from exc
-    return name

@@ -25,10 +25,13 @@ from _thread import RLock  # `threading` itself costs a hook a millisecond
 from . import line
 from .chain import START, Chain
 from .disk import Disk
-from .layout import ACTIVE, LOCK, META, read_meta, sealed_name, sealed_segments
+from .layout import ACTIVE, CARRIED, LOCK, META, read_meta, sealed_name, sealed_segments
 from .lock import Lock
-from .repair import damage_entry
-from .tail import first_record, last_record, quarantine, torn_bytes
+from .repair import damage_entry, quarantine, said, unsaid
+from .tail import first_record, last_record, torn_bytes
+
+_END_BYTES = 12
+_LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
 
 
 class Unsynced(OSError):
@@ -53,7 +56,6 @@ class Writer:
         self.segment_bytes = segment_bytes
         self.lock_timeout = lock_timeout
         self.meta: dict[str, object] = {}
-        self.repairs = 0
         self._path = os.path.join(folder, ACTIVE)
         self._open()
 
@@ -64,17 +66,17 @@ class Writer:
         self._lock = Lock(os.path.join(self.folder, LOCK), self.disk)
         self._fd = -1
         self._meta_seen: object = None
+        self._maybe_unsaid = True
         self._forget()
 
     def _forget(self) -> None:
         """Drop what is known of the active segment; the next hold looks again."""
         if self._fd >= 0:
-            self.disk.close(self._fd)
+            self.disk.let_go(self._fd)
         self._fd = -1
         self._inode = -1
         self._size = -1
         self._durable = 0
-        self._pending: list[tuple[bytes, bytes]] = []
         self.last_seq = 0
         self.last_link = START
 
@@ -113,7 +115,7 @@ class Writer:
     def _leave_parent(self) -> None:
         """After a fork: descriptors shared with the parent share its lock, so open our own."""
         if self._fd >= 0:
-            self.disk.close(self._fd)
+            self.disk.let_go(self._fd)
             self._fd = -1
         self._lock.close()
         self._open()
@@ -132,13 +134,40 @@ class Writer:
         size = self.disk.fstat(self._fd).st_size
         if size == self._size:
             return
+        durable = self._marked(size)
+        if durable == 0:
+            self._lock.mark(self._inode, 0, b"")  # a stale mark must not fit again once we wrote
+            self._sync_folders()
         size = self._mend_tail(size)
         self._learn_last(size)
-        self._size, self._durable = size, min(self._lock.durable(self._inode), size)
-        if self._durable < size:
-            self._write_again(self._durable, size)
-        if self._pending:
-            self.put([])
+        self._size, self._durable = size, 0
+        if durable < size:
+            self._write_again(durable, size)
+        if self._maybe_unsaid:
+            self.speak_of_damage()
+
+    def _marked(self, size: int) -> int:
+        """How far the mark in the lock file vouches for this very file; 0 when it does not."""
+        durable, tail = self._lock.durable(self._inode)
+        if not 0 < durable <= size or self._end_at(durable) != tail:
+            return 0
+        return durable
+
+    def _end_at(self, offset: int) -> bytes:
+        """The last bytes before an offset: the end of a checksum, as good as a name."""
+        return self.disk.read_range(self._fd, max(0, offset - _END_BYTES), offset)
+
+    def _sync_folders(self) -> None:
+        """Nobody is known to have synced what leads to this file: whoever made it may have died."""
+        place = self.folder
+        for _ in range(_LEVELS):
+            try:
+                self.disk.sync_folder(place)
+            except PermissionError:
+                return  # somebody else's folder, and so not made by us
+            place = os.path.dirname(place)
+            if not place or place == os.path.dirname(place):
+                return
 
     def _see_meta(self) -> None:
         path = os.path.join(self.folder, META)
@@ -158,9 +187,17 @@ class Writer:
         try:
             self._fd = self.disk.open(self._path, flags)
         except FileNotFoundError:
+            self._begin_segment()
             self._fd = self.disk.open(self._path, flags | os.O_CREAT, 0o600)
             self.disk.sync_folder(self.folder)
         self._inode = self.disk.fstat(self._fd).st_ino
+
+    def _begin_segment(self) -> None:
+        """With what a given-up segment left to carry over, else with nothing."""
+        try:
+            self.disk.replace(os.path.join(self.folder, CARRIED), self._path)
+        except FileNotFoundError:
+            return
 
     def _mend_tail(self, size: int) -> int:
         torn = torn_bytes(self.disk, self._fd, size)
@@ -171,10 +208,9 @@ class Writer:
         rest = torn[good_end:]
         if rest:
             offset = begin + good_end
-            name = quarantine(self.disk, self.folder, ACTIVE, offset, rest)
+            quarantine(self.disk, self.folder, (ACTIVE, offset), rest, "torn_tail")
             self.disk.ftruncate(self._fd, offset)
-            self._pending.append(damage_entry("torn_tail", ACTIVE, offset, len(rest), name))
-            self.repairs += 1
+            self._maybe_unsaid = True
         if good_end:
             self.disk.write_all(self._fd, b"\n")
         return begin + good_end + (1 if good_end else 0)
@@ -198,7 +234,7 @@ class Writer:
                 length = size if segment.length is None else min(size, segment.length)
                 record = last_record(self.disk, fd, length)
             finally:
-                self.disk.close(fd)
+                self.disk.let_go(fd)
             if record is not None:
                 return record
         return None
@@ -213,8 +249,25 @@ class Writer:
                     break
                 start += self.disk.pwrite(fd, data, start)
         finally:
-            self.disk.close(fd)
+            self.disk.let_go(fd)
         self.sync()
+
+    def speak_of_damage(self) -> None:
+        """Say in the log what lies in quarantine and was not said yet, by us or by the dead."""
+        names = unsaid(self.disk, self.folder)
+        if names:
+            recent = self._recent_bytes()
+            silent = [name for name in names if b'"quarantine":"%b"' % name.encode() not in recent]
+            self.put([damage_entry(self.disk, self.folder, name) for name in silent])
+            said(self.disk, self.folder, names)
+        self._maybe_unsaid = False
+
+    def _recent_bytes(self) -> bytes:
+        """The active segment and the one before: where an unfinished repair would be spoken of."""
+        recent = self.disk.read_range(self._fd, 0, self._size)
+        for segment in sealed_segments(self.folder, self.disk.listdir(self.folder))[-1:]:
+            recent += self.disk.get_file(segment.path) or b""
+        return recent
 
     # ---- writing ---------------------------------------------------------------------------
 
@@ -225,9 +278,8 @@ class Writer:
         """
         if self._size >= self.segment_bytes:
             self.seal()
-        pending, link, seq = self._pending, self.last_link, self.last_seq
-        lines = []
-        for fields, payload in [*pending, *entries]:
+        link, seq, lines = self.last_link, self.last_seq, []
+        for fields, payload in entries:
             seq += 1
             start, rest = line.head(seq, b""), b'%b,"payload":%b' % (fields, payload)
             if self.chain is not None:
@@ -238,8 +290,8 @@ class Writer:
         if durable:
             self.sync(self._written)
         self._size = self._written
-        self.last_seq, self.last_link, self._pending = seq, link, []
-        return lines[len(pending) :]
+        self.last_seq, self.last_link = seq, link
+        return lines
 
     def _write(self, data: bytes) -> None:
         try:
@@ -268,21 +320,25 @@ class Writer:
         except OSError as exc:
             raise self._give_up_segment(exc) from exc
         self._durable = size
-        self._lock.mark(self._inode, size)
+        self._lock.mark(self._inode, size, self._end_at(size))
 
     def _give_up_segment(self, cause: OSError) -> Unsynced:
-        """After a failed sync: keep what was known, carry over what was promised, go on anew."""
+        """After a failed sync: keep what was known, carry over what was promised, go on anew.
+
+        What a relaxed put promised is safe in a file of its own before the segment is closed, so at
+        every moment it is in the old file, in that one, or in the new segment.
+        """
         keep = self._durable
         try:
             carried = self.disk.read_range(self._fd, keep, self._size)
             first = first_record(self.disk, self._fd, keep)
-            first_seq = line.seq_and_id(first)[0] if first else self.last_seq + 1
-            failed = self._retire(sealed_name(first_seq, failed_at=keep))
-            self._shorten(failed, keep)
-            if carried:
-                self.disk.write_all(self._fd, carried)
-                self.disk.fdatasync(self._fd)
-                self._lock.mark(self._inode, len(carried))
+            if first is None:  # nothing of it counts: a fresh file takes its place
+                self.disk.put_file(self._path, carried)
+            else:
+                if carried:
+                    self.disk.put_file(os.path.join(self.folder, CARRIED), carried)
+                name = sealed_name(line.seq_and_id(first)[0], failed_at=keep)
+                self._shorten(self._retire(name), keep)
         finally:
             self._forget()
         return Unsynced(cause.errno, f"the disk did not keep it: {cause.strerror}")
@@ -293,7 +349,7 @@ class Writer:
         try:
             self.disk.ftruncate(fd, length)
         finally:
-            self.disk.close(fd)
+            self.disk.let_go(fd)
 
     # ---- segments --------------------------------------------------------------------------
 
@@ -305,24 +361,23 @@ class Writer:
         self.sync()
         self.anchor()
         seq, link = self.last_seq, self.last_link
-        pending = self._pending
         self._retire(sealed_name(line.seq_and_id(first)[0]))
         self._size = self._durable = 0
-        self.last_seq, self.last_link, self._pending = seq, link, pending
+        self.last_seq, self.last_link = seq, link
 
     def _retire(self, name: str) -> str:
         target = os.path.join(self.folder, name)
-        if os.path.exists(target) and not name.endswith("-failed-0.ndjson"):
+        if os.path.exists(target):
             raise FileExistsError(errno.EEXIST, "a segment of that name exists", target)
         self.disk.replace(self._path, target)
         self._forget()
         self._open_active()
-        self._lock.mark(self._inode, 0)
         return target
 
     def anchor(self) -> None:
         """Note the chain's head outside the home, where there is a chain."""
         if self.chain is not None and self.last_seq:
+            self.sync()  # an anchor ahead of the log would look like a tail cut off
             self.chain.anchor(self.last_seq, self.last_link)
 
     def refresh(self) -> None:

@@ -31,17 +31,19 @@ class FileBlobs:
         """The body in pieces; raises at the end if they are not what the name says."""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             raise Invalid(f"{digest!r} is not the hash of a body")
-        try:
-            fd = self._disk.open(blob_path(self._folder, digest), os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise NotFound(f"no body {digest} is kept here") from None
-        seen = sha256()
-        try:
-            while chunk := os.read(fd, _CHUNK):
-                seen.update(chunk)
-                yield chunk
-        finally:
-            self._disk.close(fd)
+        seen, at = sha256(), 0
+        with translated("reading a body"):
+            try:
+                fd = self._disk.open(blob_path(self._folder, digest), os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                raise NotFound(f"no body {digest} is kept here") from None
+            try:
+                while chunk := self._disk.pread(fd, _CHUNK, at):
+                    seen.update(chunk)
+                    at += len(chunk)
+                    yield chunk
+            finally:
+                self._disk.let_go(fd)
         if seen.hexdigest() != digest:
             raise Damaged(f"body {digest} is not what it was")
 

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.capture import line
 from holdfast.capture.layout import SPOOL
-from holdfast.capture.repair import damage_entry
+from holdfast.capture.repair import quarantine
 from holdfast.capture.spool import spooled, unspool
-from holdfast.capture.tail import quarantine
 from holdfast.capture.writer import Writer
 
 if TYPE_CHECKING:
@@ -22,28 +21,30 @@ if TYPE_CHECKING:
 
 
 def drain(log: FileLog, writer: Writer) -> int:
-    """Append what waits; the spool's modification time once it is empty."""
+    """Append what waits; the spool's modification time when it was last seen empty."""
     place = os.path.join(log.folder, SPOOL)
-    paths = spooled(log.disk, log.folder)
-    entries: list[tuple[bytes, bytes]] = []
-    taken: set[str] = set()
+    while True:
+        seen = log.disk.stat(place).st_mtime_ns
+        paths = spooled(log.disk, log.folder)
+        if not paths:
+            return seen
+        _take(log, writer, paths)
+        for path in paths:
+            log.disk.unlink(path)
+        log.disk.sync_folder(place)
+
+
+def _take(log: FileLog, writer: Writer, paths: list[str]) -> None:
+    entries: dict[str, tuple[bytes, bytes]] = {}
     for path in paths:
         data = log.disk.get_file(path) or b""
         entry = unspool(data)
         if entry is None:
-            name = quarantine(log.disk, log.folder, os.path.basename(path), 0, data)
-            entries.append(damage_entry("torn_spool", SPOOL, 0, len(data), name))
-            continue
-        _, event_id = line.seq_and_id(data)
-        if event_id not in taken and not log.present([event_id]):
-            entries.append(entry)
-            taken.add(event_id)
-    if entries:
-        writer.put(entries)
-    elif paths:
-        writer.sync()
-    for path in paths:
-        log.disk.unlink(path)
-    if paths:
-        log.disk.sync_folder(place)
-    return log.disk.stat(place).st_mtime_ns
+            origin = (os.path.basename(path), 0)
+            quarantine(log.disk, log.folder, origin, data, "torn_spool")
+        else:
+            entries.setdefault(line.seq_and_id(data)[1], entry)
+    known = log.present(list(entries))
+    writer.put([entry for event_id, entry in entries.items() if event_id not in known])
+    writer.sync()
+    writer.speak_of_damage()

@@ -21,7 +21,7 @@ import msgspec
 
 from holdfast.capture import line
 from holdfast.capture.blob import blob_path
-from holdfast.capture.layout import QUARANTINE, Segment, sealed_name
+from holdfast.capture.layout import BLOBS, QUARANTINE, SPOOL, Segment, sealed_name
 from holdfast.capture.stamp import fresh_id
 from holdfast.capture.writer import Writer
 from holdfast.errors import NotFound
@@ -42,13 +42,14 @@ def erase(
     log: FileLog, writer: Writer, event_ids: Sequence[str], subject: tuple[bytes, bytes]
 ) -> Erasure:
     """Take the content of these events out, and record that it was done."""
-    missing = [event_id for event_id in event_ids if log.find(event_id) is None]
+    missing = set(event_ids) - log.present(event_ids)
     if missing:
-        raise NotFound(f"no event {missing[0]} to erase; nothing was erased")
+        raise NotFound(f"no event {min(missing)} to erase; nothing was erased")
     state = dict(meta.load(log.disk, log.folder))
     state["generation"] = int(state.get("generation", 1)) + 1
     state["erasing"] = {
         "event_ids": sorted(event_ids),
+        "bodies": sorted(_bodies_of(log, set(event_ids))),
         "pseudonym": fresh_id("erased"),
         "subject": [part.decode("utf-8") for part in subject],
     }
@@ -62,14 +63,17 @@ def finish(log: FileLog, writer: Writer) -> Erasure:
     intent = state["erasing"]
     fields, payload = (part.encode("utf-8") for part in intent["subject"])
     _, by = line.seq_and_id(line.head(0, fields))
-    if log.find(by) is None:
+    if not log.present([by]):
         writer.put([(fields, payload)])
     writer.seal()
-    rewrite = _Rewrite(log, set(intent["event_ids"]), intent["pseudonym"], by)
+    rewrite = _Rewrite(log, intent, by)
     for segment in segments(log.disk, log.folder):
         rewrite.segment(segment)
     rewrite.drop_bodies()
     rewrite.drop_quarantine()
+    for place in ("", SPOOL, BLOBS):
+        log.disk.sweep(os.path.join(log.folder, place))
+    log.disk.sync_folder(log.folder)
     del state["erasing"]
     state["generation"] += 1
     meta.save(log.disk, log.folder, state)
@@ -85,19 +89,23 @@ def finish(log: FileLog, writer: Writer) -> Erasure:
 class _Rewrite:
     """One pass over the segments, counting as it goes."""
 
-    def __init__(self, log: FileLog, ids: set[str], pseudonym: str, by: str) -> None:
+    def __init__(self, log: FileLog, intent: dict[str, Any], by: str) -> None:
         self._log = log
-        self._ids = ids
-        self._pseudonym = pseudonym
+        self._ids = set(intent["event_ids"])
+        self._pseudonym = str(intent["pseudonym"])
         self._by = by
-        self._bodies_gone: set[str] = set()
+        self._bodies_gone = set(intent["bodies"])
         self._bodies_kept: set[str] = set()
         self.events = self.blobs = self.damaged = 0
 
     def segment(self, segment: Segment) -> None:
         """Write a segment anew if anything in it has to go."""
         disk, changed = self._log.disk, segment.length is not None
-        draft = os.path.join(self._log.folder, f".{segment.name}.tmp")
+        plain = os.path.join(self._log.folder, sealed_name(segment.first_seq))
+        if changed and os.path.exists(plain):  # a dead process had written it anew already
+            disk.unlink(segment.path)
+            return
+        draft = disk.draft_name(segment.path)
         fd = disk.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             for record, kept in self._records(segment):
@@ -106,14 +114,13 @@ class _Rewrite:
                     disk.write_all(fd, record + b"\n")
             disk.fsync(fd)
         finally:
-            disk.close(fd)
+            disk.let_go(fd)
         if not changed:
             disk.unlink(draft)
             return
-        disk.replace(draft, os.path.join(self._log.folder, sealed_name(segment.first_seq)))
+        disk.replace(draft, plain)
         if segment.length is not None:
             disk.unlink(segment.path)
-        disk.sync_folder(self._log.folder)
 
     def _records(self, segment: Segment) -> Iterator[tuple[bytes, bool]]:
         """Each record as it is to be written, and whether that is as it was."""
@@ -123,12 +130,10 @@ class _Rewrite:
                 yield b"", False
                 continue
             _, event_id = line.seq_and_id(piece.record)
-            bodies = _bodies(piece.record)
             if event_id not in self._ids:
-                self._bodies_kept |= bodies
+                self._bodies_kept |= _bodies(piece.record)
                 yield piece.record, True
                 continue
-            self._bodies_gone |= bodies
             self.events += 1
             erased = _erased(piece.record, self._pseudonym, self._by)
             yield erased, erased == piece.record
@@ -139,8 +144,9 @@ class _Rewrite:
             path = blob_path(self._log.folder, digest)
             if os.path.exists(path):
                 self._log.disk.unlink(path)
+            if os.path.isdir(os.path.dirname(path)):  # also for whoever unlinked it and died
                 self._log.disk.sync_folder(os.path.dirname(path))
-                self.blobs += 1
+            self.blobs += 1
 
     def drop_quarantine(self) -> None:
         """Remove every copy of damaged bytes."""
@@ -164,6 +170,15 @@ def _erased(record: bytes, pseudonym: str, by: str) -> bytes:
         at = blanked.index(b',"user":') + len(b',"user":')
         head = b'%b"%b"%b' % (blanked[:at], pseudonym.encode(), blanked[at:])
     return line.close(head + _PAYLOAD + line.canonical({"erased": by}))[:-1]
+
+
+def _bodies_of(log: FileLog, event_ids: set[str]) -> set[str]:
+    """The bodies these events refer to; noted before the first of them is rewritten."""
+    bodies: set[str] = set()
+    for piece in log.found():
+        if not isinstance(piece, Damage) and line.seq_and_id(piece.record)[1] in event_ids:
+            bodies |= _bodies(piece.record)
+    return bodies
 
 
 def _bodies(record: bytes) -> set[str]:

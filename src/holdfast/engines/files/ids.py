@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from holdfast.capture.line import seq_and_id
+from holdfast.capture.line import crc_of, seq_and_id
 from holdfast.model.events import Damage
 
 from .pieces import Piece
 
+Read = Callable[[int], Iterator[Piece | Damage]]
+
 
 class SeenIds:
-    """Event ids and their seqs, read from the log and from nowhere else."""
+    """Event ids and their seqs, read from the log and from nowhere else.
+
+    The last record taken in is looked at again each time: if it is no longer the same (an event that
+    was seen but never acknowledged and taken back, an erase), everything is read anew.
+    """
 
     def __init__(self) -> None:
         self._seqs: dict[str, int] = {}
         self._upto = 0
+        self._crc = ""
 
-    @property
-    def upto(self) -> int:
-        """The position these ids are known to."""
-        return self._upto
-
-    def catch_up(self, found: Iterator[Piece | Damage]) -> None:
-        """Take in everything behind `upto`."""
+    def catch_up(self, read: Read, dropped_through: int) -> None:
+        """Take in everything that came since."""
+        last = self._upto
+        if last > dropped_through:
+            found = read(last - 1)
+            same = next((p for p in found if isinstance(p, Piece)), None)
+            if same is None or (same.seq, crc_of(same.record)) != (last, self._crc):
+                self.__init__()  # type: ignore[misc]
+                found = read(0)
+        else:
+            found = read(last)
         for piece in found:
-            if not isinstance(piece, Damage):
+            if isinstance(piece, Piece):
                 self._seqs.setdefault(seq_and_id(piece.record)[1], piece.seq)
-                self._upto = max(self._upto, piece.seq)
+                self._upto, self._crc = piece.seq, crc_of(piece.record)
 
     def seq(self, event_id: str) -> int | None:
         """Where that id is, if it is there."""

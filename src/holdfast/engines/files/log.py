@@ -19,8 +19,8 @@ from holdfast.capture import line
 from holdfast.capture.chain import Chain
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import ACTIVE
-from holdfast.capture.repair import damage_entry
-from holdfast.capture.tail import NoRoom, last_record, quarantine
+from holdfast.capture.repair import quarantine, unsaid
+from holdfast.capture.tail import last_record
 from holdfast.capture.writer import Writer
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.model.events import Damage, Entry, Event, Position
@@ -60,6 +60,7 @@ class FileLog:
         self._spool_seen = -1
         self._dropped_through: object = 0
         self._opening = threading.Lock()
+        self._reading_ids = threading.RLock()
         self._opened: Writer | None = None
         self._flusher = Flusher(self._sync, self.settings.window_ms / 1000)
 
@@ -140,8 +141,8 @@ class FileLog:
 
     def found(self, after: int = 0) -> Iterator[Piece | Damage]:
         """The same as bytes."""
-        after = max(after, self.retained_through())
         with translated("reading"):
+            after = max(after, self.retained_through())
             yield from in_order(
                 pieces(self.disk, self.folder, after),
                 lambda: pieces(self.disk, self.folder, after),
@@ -150,18 +151,19 @@ class FileLog:
 
     def retained_through(self) -> int:
         """The last seq a retention dropped; 0 when nothing ever was."""
-        return int(meta.load(self.disk, self.folder).get("retained_through", 0))
+        with translated("reading"):
+            return int(meta.load(self.disk, self.folder).get("retained_through", 0))
 
     def present(self, event_ids: Sequence[str]) -> set[str]:
         """Which of these ids are there."""
         if not event_ids:
             return set()
-        self._ids.catch_up(self.found(self._ids.upto))
+        self._catch_up_ids()
         return {event_id for event_id in event_ids if self._ids.seq(event_id) is not None}
 
     def find(self, event_id: str) -> Event | None:
         """The event of that id."""
-        self._ids.catch_up(self.found(self._ids.upto))
+        self._catch_up_ids()
         seq = self._ids.seq(event_id)
         if seq is None:
             return None
@@ -170,12 +172,19 @@ class FileLog:
                 return event if event.event_id == event_id else None
         return None
 
+    def _catch_up_ids(self) -> None:
+        with self._reading_ids:
+            self._ids.catch_up(self.found, self.retained_through())
+
     def head(self) -> Position:
         """How far the log goes, read from its end."""
-        generation = int(meta.load(self.disk, self.folder).get("generation", 1))
-        record = self._last()
+        with translated("reading"):
+            state = meta.load(self.disk, self.folder)
+            record = self._last()
+        generation = int(state.get("generation", 1))
         if record is None:
-            return Position(generation=generation, event_seq=self.retained_through(), crc="")
+            dropped = int(state.get("retained_through", 0))
+            return Position(generation=generation, event_seq=dropped, crc="")
         seq, _ = line.seq_and_id(record)
         return Position(generation=generation, event_seq=seq, crc=line.crc_of(record))
 
@@ -190,7 +199,7 @@ class FileLog:
                 size = self.disk.fstat(fd).st_size
                 record = last_record(self.disk, fd, size if length is None else min(size, length))
             finally:
-                self.disk.close(fd)
+                self.disk.let_go(fd)
             if record is not None:
                 return record
         return None
@@ -225,16 +234,13 @@ class FileLog:
             try:
                 data = self.disk.read_range(fd, damage.offset, damage.offset + damage.length)
             finally:
-                self.disk.close(fd)
-            before = set(_names(self.disk, os.path.join(self.folder, "quarantine")))
-            name = quarantine(self.disk, self.folder, damage.segment, damage.offset, data)
-            if name not in before:
+                self.disk.let_go(fd)
+            place = (damage.segment, damage.offset)
+            name = quarantine(self.disk, self.folder, place, data, damage.reason)
+            if name in unsaid(self.disk, self.folder):
                 with self._under_lock("noting damage") as writer:
-                    said = damage_entry(
-                        damage.reason, damage.segment, damage.offset, damage.length, name
-                    )
-                    writer.put([said])
-        except (NoRoom, OSError, HoldfastError):
+                    writer.speak_of_damage()
+        except (OSError, HoldfastError):
             return damage  # a read-only home: the caller still hears of it
         return msgspec.structs.replace(damage, quarantine=name)
 
@@ -260,7 +266,8 @@ class FileLog:
 
     def verify(self, progress: Callable[[int], None] | None = None) -> Verified:
         """Read everything and say what is there and what is wrong."""
-        return verify.verify(self, progress)
+        with translated("verifying"):
+            return verify.verify(self, progress)
 
     def close(self) -> None:
         """Sync what is left and let go."""
@@ -301,10 +308,3 @@ def _check_same(found: Event, entry: Entry) -> None:
     same = all(getattr(found, name) == getattr(entry, name) for name in _CONTENT)
     if not same or line.canonical(found.payload) != entry.payload:
         raise Conflict(f"{found.event_id} is in the log already with other content")
-
-
-def _names(disk: Disk, folder: str) -> list[str]:
-    try:
-        return disk.listdir(folder)
-    except FileNotFoundError:
-        return []

@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import META, read_meta
 from holdfast.capture.line import canonical, chain_of
-from holdfast.capture.tail import quarantine
+from holdfast.capture.repair import quarantine
 from holdfast.errors import Unavailable
 
 from .pieces import Piece, pieces
@@ -56,7 +56,7 @@ def begin(disk: Disk, folder: str, meta: dict[str, Any]) -> dict[str, Any]:
     known = load(disk, folder)
     if known:
         return known
-    quarantine(disk, folder, META, 0, disk.get_file(path) or b"")
+    quarantine(disk, folder, (META, 0), disk.get_file(path) or b"", "unreadable")
     first = next((p for p in pieces(disk, folder) if isinstance(p, Piece)), None)
     chained = first is not None and chain_of(first.record) is not None
     mode = "chained" if chained else "crc"

@@ -50,7 +50,7 @@ def pieces(disk: Disk, folder: str, after: int = 0) -> Iterator[Piece | Damage]:
                 break
             # sealed while we looked: what we hold may have passed us by; look again
             if fd >= 0:
-                disk.close(fd)
+                disk.let_go(fd)
             continue
         segment = waiting[0]
         done.add(segment.name)
@@ -75,7 +75,7 @@ def _from_position(disk: Disk, fd: int, segment: Segment, after: int) -> Iterato
         start = seek(disk, fd, _length(disk, fd, segment), after) if after else 0
         yield from _segment_pieces(disk, fd, segment, start)
     finally:
-        disk.close(fd)
+        disk.let_go(fd)
 
 
 def _length(disk: Disk, fd: int, segment: Segment) -> int:
@@ -139,7 +139,7 @@ def _unfinished(disk: Disk, fd: int, segment: Segment, offset: int) -> Iterator[
         return
     finally:
         if lock >= 0:
-            disk.close(lock)
+            disk.let_go(lock)
     done, newline, torn = rest.rpartition(b"\n")
     if newline:  # the writer finished meanwhile
         for record in done.split(b"\n"):

@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 def retain(log: FileLog, writer: Writer, baseline: tuple[bytes, bytes], through: int) -> int:
     """Drop the segments that end at or before `through`; how many went."""
-    writer.seal()
-    writer.put([baseline])
+    _, baseline_id = line.seq_and_id(line.head(0, baseline[0]))
+    if not log.present([baseline_id]):
+        writer.seal()
+        writer.put([baseline])
     droppable = _ending_by(log, through)
     if not droppable:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from holdfast.capture.lock import Busy
-from holdfast.capture.tail import NoRoom
+from holdfast.capture.repair import NoRoom
 from holdfast.errors import Denied, Unavailable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
