@@ -23,7 +23,7 @@ from holdfast.model.events import Damage, Event
 from holdfast.model.settings import Settings
 
 from . import project as projects
-from .open import project_folder
+from .open import chain_files, project_folder
 
 _LITTLE_ROOM = 256 << 20
 _FAR_OFF = 86_400
@@ -114,8 +114,7 @@ def _project_checks(chosen: Settings, project_id: str) -> Iterator[Finding]:
     for check in checks:
         yield from check(folder)
     if state.get("integrity_mode") == "chained":
-        name = project_id.replace("/", "-")
-        key = os.path.join(chosen.keys, name + ".chain.key")
+        key = chain_files(chosen, project_id) + ".chain.key"
         if not os.path.exists(key):
             yield _bad("chain key", f"{key} is missing", "restore it; without it edits are unseen")
 

@@ -116,13 +116,17 @@ def _ensure(folder: str, project: Project, clock: Clock, mode: Integrity) -> dic
 
 
 def _chain(chosen: Settings, project_id: str, state: dict[str, object]) -> Chain | None:
-    if state.get("integrity_mode") != "chained":
-        return None
     disk = Disk()
-    name = "-".join(folder_parts(project_id))
-    place = os.path.join(chosen.keys, name)
+    place = chain_files(chosen, project_id)
+    if state.get("integrity_mode") != "chained" and not os.path.exists(place + ".chain.key"):
+        return None  # a key that is there counts more than meta.json, which anybody may edit
     with translated("reading the chain's key"):
         return Chain(load_key(place + ".chain.key", disk), place + ".anchors", disk)
+
+
+def chain_files(chosen: Settings, project_id: str) -> str:
+    """Where a project's chain key and anchors lie, without their endings."""
+    return os.path.join(chosen.keys, "-".join(folder_parts(project_id)))
 
 
 def _recorder(chosen: Settings, log: FileLog, clock: Clock) -> Recorder:

@@ -10,7 +10,7 @@ from holdfast.capture.stamp import timestamp
 from holdfast.engines.files.trouble import translated
 from holdfast.errors import Denied, NotFound
 
-from .open import locate, project_folder
+from .open import chain_files, locate, project_folder
 
 
 def reset(
@@ -34,6 +34,9 @@ def reset(
         disk.make_folder(os.path.dirname(aside))
         disk.replace(folder, aside)
         disk.sync_folder(os.path.dirname(folder))
+        anchors = chain_files(chosen, project_id) + ".anchors"
+        if os.path.exists(anchors):  # they speak of the old log
+            disk.replace(anchors, f"{anchors}.{stamp}")
         if purge:
             shutil.rmtree(aside)
     return "" if purge else aside

@@ -17,6 +17,8 @@ import msgspec
 
 from holdfast.capture import line
 from holdfast.capture.shape import NOTES
+from holdfast.engines.files.decode import bodies_in, decode
+from holdfast.engines.files.pieces import Piece
 from holdfast.errors import Conflict, Invalid
 from holdfast.model.events import Damage, Draft, Entry, Event
 
@@ -52,7 +54,7 @@ def export(hf: Holdfast, out: BinaryIO, progress: Progress | None = None) -> dic
             hf.log.note_damage(piece)
             counts["damaged"] += 1
             continue
-        for digest in sorted(_bodies(piece.record) - sent):
+        for digest in sorted(_bodies(hf, piece) - sent):
             _export_body(hf, out, digest)
             sent.add(digest)
         out.write(piece.record + b"\n")
@@ -78,11 +80,12 @@ def _export_body(hf: Holdfast, out: BinaryIO, digest: str) -> None:
     _write(out, {"body": digest, "last": base64.b64encode(rest).decode()})
 
 
-def _bodies(record: bytes) -> set[str]:
-    if b'"blob":"' not in record:
+def _bodies(hf: Holdfast, piece: Piece) -> set[str]:
+    if b'"blob":"' not in piece.record:
         return set()
-    notes = msgspec.json.decode(record)["payload"].get(NOTES, ())
-    return {note["blob"] for note in notes if "blob" in note}
+    event = decode(piece)
+    found = bodies_in(event.payload) if isinstance(event, Event) else set()
+    return {digest for digest in found if hf.blobs.sound(digest)}
 
 
 def import_(
@@ -172,8 +175,10 @@ class _Lines:
             self._damaged()
             return
         if self._renamed and isinstance(event.payload, dict):
-            for note in event.payload.get(NOTES, ()):
-                note["blob"] = self._renamed.get(note.get("blob"), note.get("blob"))
+            notes = event.payload.get(NOTES)
+            for note in notes if isinstance(notes, list) else ():
+                if isinstance(note, dict) and isinstance(note.get("blob"), str):
+                    note["blob"] = self._renamed.get(note["blob"], note["blob"])
         yield event
 
     def _other(self, record: bytes) -> None:

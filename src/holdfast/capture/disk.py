@@ -28,9 +28,9 @@ def _left_behind(maker: list[str]) -> bool:
         if process == os.getpid():
             return thread == get_ident()  # we are here, so we are not there
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, ValueError):
         return True
-    except (ValueError, PermissionError):
+    except PermissionError:
         return False
     return False
 
@@ -137,7 +137,7 @@ class Disk:
         except FileNotFoundError:
             return
         for name in names:
-            if name.endswith(".tmp") and _left_behind(name.split(".")[-3:-1]):
+            if name.startswith(".") and _left_behind(name.split(".")[-3:-1]):
                 self.unlink(os.path.join(folder, name))
 
     def _draft(self, path: str, data: bytes) -> str:

@@ -2,8 +2,8 @@
 
 A copy is first put into quarantine under a name that ends in `.new`; then the log gets a `damage_found`
 event that names it; then the copy takes its final name. A process that dies on the way leaves a `.new`,
-and the next writer says what was not said yet. The name holds everything the event needs: segment,
-offset, checksum and reason.
+and the next writer says what was not said yet. The name holds everything the event needs: the
+event before, offset, checksum, reason and segment.
 """
 
 from __future__ import annotations
@@ -18,26 +18,32 @@ from .line import canonical, middle
 from .stamp import fresh_id, timestamp
 
 _NEW = ".new"
-_NAME = re.compile(r"(.+)@([0-9]+)-[0-9a-f]{8}\.([a-z_]+)")
+_NAME = re.compile(r"[0-9]+@([0-9]+)-[0-9a-f]{8}\.([a-z_]+)\.(.+)")
 
 
 class NoRoom(OSError):
     """There is no room to keep a copy of damaged bytes, so the log stays as it is, read-only."""
 
 
-def quarantine(disk: Disk, folder: str, origin: tuple[str, int], data: bytes, reason: str) -> str:
-    """Keep a copy of damaged bytes from (segment, offset); its name. The same is kept once."""
+def quarantine(
+    disk: Disk, folder: str, origin: tuple[str, int, int], data: bytes, reason: str
+) -> str:
+    """Keep a copy of damaged bytes from (segment, offset, event before); its name.
+
+    The same damage is kept once, also when its segment has got another name since.
+    """
     place = os.path.join(folder, QUARANTINE)
-    name = f"{origin[0]}@{origin[1]}-{crc32(data):08x}.{reason}"
-    path = os.path.join(place, name)
+    segment, offset, before = origin
+    mark = f"{before}@{offset}-{crc32(data):08x}.{reason}."
     try:
         disk.make_folder(place)
-        if not os.path.exists(path):
-            disk.put_file(path + _NEW, data)
+        kept = [name for name in disk.listdir(place) if name.startswith(mark)]
+        if not kept:
+            disk.put_file(os.path.join(place, mark + segment + _NEW), data)
         disk.sync_folder(place)
     except OSError as exc:
-        raise NoRoom(exc.errno, f"cannot keep a copy of damaged bytes in {path}: {exc}") from exc
-    return name
+        raise NoRoom(exc.errno, f"cannot keep a copy of damaged bytes in {place}: {exc}") from exc
+    return kept[0].removesuffix(_NEW) if kept else mark + segment
 
 
 def unsaid(disk: Disk, folder: str) -> list[str]:
@@ -62,7 +68,7 @@ def damage_entry(disk: Disk, folder: str, name: str) -> tuple[bytes, bytes]:
     size = disk.stat(os.path.join(folder, QUARANTINE, name + _NEW)).st_size
     found: dict[str, object] = {"quarantine": name, "bytes": size}
     if match:
-        found.update(segment=match[1], offset=int(match[2]), reason=match[3])
+        found.update(offset=int(match[1]), reason=match[2], segment=match[3])
     fields: tuple[object, ...]
     fields = (fresh_id("evt"), None, None, None, "damage_found@1", timestamp(), "system", 2, [])
     return middle(fields), canonical(found)

@@ -77,7 +77,9 @@ class Shaper:
         if given or found:
             shaped[NOTES] = given + found
         data = canonical(shaped)
-        return self._as_body(data) if len(data) > self._limits.payload_bytes else data
+        if len(data) <= self._limits.payload_bytes:
+            return data
+        return self._as_body(data, [note for note in found if "blob" in note])
 
     # ---- values ----------------------------------------------------------------------------
 
@@ -211,14 +213,14 @@ class Shaper:
             yield stream.feed(piece)
         yield stream.finish()
 
-    def _as_body(self, data: bytes) -> bytes:
+    def _as_body(self, data: bytes, inner: list[Note]) -> bytes:
         """A payload too large as a whole, though no text in it is: its JSON becomes the body."""
         digest, length = self._keep([data])
         edge = self._limits.edge_chars
         note = {"path": "", "why": "too_large", "blob": digest, "bytes": length}
         head = data[:edge].decode("utf-8", "ignore")
         tail = data[-edge:].decode("utf-8", "ignore")
-        return canonical({"head": head, "tail": tail, NOTES: [note]})
+        return canonical({"head": head, "tail": tail, NOTES: [note, *inner]})
 
 
 class _Edges:

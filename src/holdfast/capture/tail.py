@@ -11,26 +11,38 @@ from . import line
 from .disk import Disk
 
 _BLOCK = 8 << 10
+_CHUNK = 1 << 20
 
 
 def last_record(disk: Disk, fd: int, size: int) -> bytes | None:
-    """The last whole record in the first `size` bytes, found from the end backwards.
-
-    Of the records in its block the one with the highest seq counts: a writer never goes backwards,
-    whatever an editor or a restored backup did to the order.
-    """
+    """The last whole record in the first `size` bytes, found from the end backwards."""
     end, block, rest = size, _BLOCK, b""
     while end > 0:
         start = max(0, end - block)
         data = disk.read_range(fd, start, end) + rest
         cut = 0 if start == 0 else data.find(b"\n") + 1
         if start == 0 or cut:
-            records = [data[cut + a : cut + b] for a, b, good in line.spans(data[cut:]) if good]
-            if records:
-                return max(reversed(records), key=lambda record: line.seq_and_id(record)[0])
+            good = [span for span in line.spans(data[cut:]) if span[2]]
+            if good:
+                return data[cut + good[-1][0] : cut + good[-1][1]]
         # the piece before the first newline belongs to a line that begins in an earlier block
         rest, end, block = (data[:cut] if cut else data), start, min(block * 2, 8 << 20)
     return None
+
+
+def highest_record(disk: Disk, fd: int, start: int, end: int) -> bytes | None:
+    """The record with the highest seq between two offsets, wherever it lies."""
+    best, highest, rest = None, 0, b""
+    while start < end:
+        data = rest + disk.read_range(fd, start, min(end, start + _CHUNK))
+        start = min(end, start + _CHUNK)
+        cut = len(data) if start == end else data.rfind(b"\n") + 1
+        for first, last, good in line.spans(data[:cut]):
+            if good and line.seq_and_id(data[first:last])[0] > highest:
+                best = data[first:last]
+                highest = line.seq_and_id(best)[0]
+        rest = data[cut:]
+    return best
 
 
 def first_record(disk: Disk, fd: int, size: int) -> bytes | None:

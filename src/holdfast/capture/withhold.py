@@ -32,6 +32,8 @@ _NAMES = frozenset(
 
 def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 64) -> str | None:
     """The first path in this payload that is on the deny-list."""
+    if hasattr(value, "__fspath__"):
+        value = str(value)
     if isinstance(value, str):
         if key in _PATHS and redactor.denied(value):
             return value

@@ -28,7 +28,7 @@ from .disk import Disk
 from .layout import ACTIVE, CARRIED, LOCK, META, read_meta, sealed_name, sealed_segments
 from .lock import Lock
 from .repair import damage_entry, quarantine, said, unsaid
-from .tail import first_record, last_record, torn_bytes
+from .tail import first_record, highest_record, last_record, torn_bytes
 
 _END_BYTES = 12
 _LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
@@ -139,7 +139,7 @@ class Writer:
             self._lock.mark(self._inode, 0, b"")  # a stale mark must not fit again once we wrote
             self._sync_folders()
         size = self._mend_tail(size)
-        self._learn_last(size)
+        self._learn_last(size, durable)
         self._size, self._durable = size, 0
         if durable < size:
             self._write_again(durable, size)
@@ -208,23 +208,29 @@ class Writer:
         rest = torn[good_end:]
         if rest:
             offset = begin + good_end
-            quarantine(self.disk, self.folder, (ACTIVE, offset), rest, "torn_tail")
+            record = last_record(self.disk, self._fd, offset) or self._last_sealed()
+            before = line.seq_and_id(record)[0] if record else 0
+            quarantine(self.disk, self.folder, (ACTIVE, offset, before), rest, "torn_tail")
             self.disk.ftruncate(self._fd, offset)
             self._maybe_unsaid = True
         if good_end:
             self.disk.write_all(self._fd, b"\n")
         return begin + good_end + (1 if good_end else 0)
 
-    def _learn_last(self, size: int) -> None:
-        record = last_record(self.disk, self._fd, size)
-        if record is None:
-            record = self._last_sealed()
-        if record is None:
-            self.last_seq, self.last_link = 0, START
-            return
-        self.last_seq = line.seq_and_id(record)[0]
-        linked = line.chain_of(record)
-        self.last_link = linked[1] if linked else START
+    def _learn_last(self, size: int, durable: int) -> None:
+        """The highest seq so far. Where no mark vouches for the file, all of it is looked at, and the
+        segment before it too: a restored backup must not send the writer backwards."""
+        vouched = last_record(self.disk, self._fd, durable)
+        known = [vouched, highest_record(self.disk, self._fd, durable, size)]
+        if vouched is None:
+            known.append(self._last_sealed())
+        records = [record for record in known if record is not None]
+        self.last_seq, self.last_link = 0, START
+        if records:
+            record = max(records, key=lambda record: line.seq_and_id(record)[0])
+            self.last_seq = line.seq_and_id(record)[0]
+            linked = line.chain_of(record)
+            self.last_link = linked[1] if linked else START
 
     def _last_sealed(self) -> bytes | None:
         for segment in reversed(sealed_segments(self.folder, self.disk.listdir(self.folder))):
@@ -361,14 +367,15 @@ class Writer:
         self.sync()
         self.anchor()
         seq, link = self.last_seq, self.last_link
-        self._retire(sealed_name(line.seq_and_id(first)[0]))
+        number = line.seq_and_id(first)[0]
+        while os.path.exists(os.path.join(self.folder, sealed_name(number))):
+            number += 1  # a restored copy of a sealed segment; nothing is ever replaced
+        self._retire(sealed_name(number))
         self._size = self._durable = 0
         self.last_seq, self.last_link = seq, link
 
     def _retire(self, name: str) -> str:
         target = os.path.join(self.folder, name)
-        if os.path.exists(target):
-            raise FileExistsError(errno.EEXIST, "a segment of that name exists", target)
         self.disk.replace(self._path, target)
         self._forget()
         self._open_active()

@@ -114,6 +114,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     salt: str | None = None
     pd: str | None = None
     h: str | None = None
+    #: the content was taken out at its subject's request; no payload can claim that
+    erased: bool = False
 
     @property
     def kind(self) -> str:
@@ -125,11 +127,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         """The words of a message, a result, a decision; empty where there are none."""
         text = self.payload.get("text") if isinstance(self.payload, dict) else None
         return text if isinstance(text, str) else ""
-
-    @property
-    def erased(self) -> bool:
-        """Was the content taken out at its subject's request?"""
-        return isinstance(self.payload, dict) and set(self.payload) == {"erased"}
 
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +141,9 @@ class Damage(msgspec.Struct, frozen=True, kw_only=True):
     #: the seqs concerned, both included; 0 where unknown
     first_seq: int = 0
     last_seq: int = 0
+    #: the checksum of the bytes, and the event before them: what they are known by for good
+    crc: str = ""
+    after_seq: int = 0
     #: the copy that was kept, if it was bytes
     quarantine: str | None = None
 

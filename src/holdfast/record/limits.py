@@ -53,7 +53,12 @@ def moment(at: str | datetime) -> str:
             at = datetime.fromisoformat(at)
         except ValueError:
             raise Invalid(f"{at!r} is not a time; use 2026-01-31T09:30:00Z") from None
+    if not isinstance(at, datetime):
+        raise Invalid(f"{at!r} is not a time; use a datetime with a zone, or its ISO text")
     if at.tzinfo is None:
         raise Invalid(f"{at.isoformat()} has no time zone; say which, for example with a Z")
-    at = at.astimezone(UTC)
+    try:
+        at = at.astimezone(UTC)
+    except OverflowError:
+        raise Invalid(f"{at.isoformat()} is beyond the years 1 to 9999") from None
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond // 1000:03d}Z".rjust(24, "0")

@@ -49,7 +49,7 @@ class Recorder:
         self._ids = ids
         self._durable = durable
         self._names: set[str] = set()
-        self._denied_calls: OrderedDict[tuple[str | None, object], str] = OrderedDict()
+        self._calls = _CallsInFlight()
 
     def record(self, drafts: Sequence[Draft]) -> list[Event]:
         """Append drafts as one batch and return them as they now stand in the log."""
@@ -64,6 +64,7 @@ class Recorder:
     def _entry(self, draft: Draft) -> Entry:
         kind = limits.event_type(draft.type)
         at, fresh = draft.at, draft.event_id is None
+        sources = tuple(map(self._id, limits.sources(draft.sources)))
         return Entry(
             event_id=self._ids.fresh("evt") if fresh else self._id(draft.event_id or ""),
             session_id=self._name("session_id", draft.session_id),
@@ -72,8 +73,8 @@ class Recorder:
             type=kind,
             timestamp=timestamp(self._clock.now_ms()) if at is None else limits.moment(at),
             origin=draft.origin,
-            trust=trust_of(draft.origin, map(self._trust_of_source, draft.sources)),
-            sources=tuple(map(self._id, limits.sources(draft.sources))),
+            trust=trust_of(draft.origin, map(self._trust_of_source, sources)),
+            sources=sources,
             payload=self._payload(draft, kind),
             fresh=fresh,
         )
@@ -103,7 +104,7 @@ class Recorder:
             raise Invalid(f"a payload is a dict, not {type(draft.payload).__name__}")
         payload, notes = dict(draft.payload), None
         if draft.origin == "import":
-            notes = payload.pop(NOTES, None)
+            notes = _as_notes(payload.pop(NOTES, []))
         try:
             return self._shaper.shape(self._withheld(draft, kind, payload), notes)
         except TooDeep as exc:
@@ -114,17 +115,43 @@ class Recorder:
     def _withheld(self, draft: Draft, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Without the content of files that nobody should remember."""
         path = denied_path(payload, self._redactor)
-        call = (draft.session_id, payload.get("call_id") or payload.get("tool"))
+        call = (draft.session_id, str(payload.get("call_id") or payload.get("tool")))
         if kind.startswith("tool_call@"):
-            self._denied_calls.pop(call, None)
-            if path is not None:
-                self._denied_calls[call] = path
-                if len(self._denied_calls) > _MOST_REMEMBERED:
-                    self._denied_calls.popitem(last=False)
-        elif kind.startswith("tool_result@") and path is None:
-            path = self._denied_calls.get(call)
+            self._calls.begin(call, path)
+        elif kind.startswith("tool_result@"):
+            path = self._calls.end(call) or path
         if path is None:
             return payload
         withheld = without_content(payload, path, self._redactor)
         assert isinstance(withheld, dict)  # noqa: S101  (a dict in, a dict out)
         return withheld
+
+
+class _CallsInFlight:
+    """Which tool calls wait for their result, and whether one of them touched a denied file.
+
+    Calls without an id of their own are known by their tool; while several are in flight, nobody
+    can say whose result comes first, so all of them count as the denied one.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[tuple[str | None, str], tuple[int, str | None]] = OrderedDict()
+
+    def begin(self, call: tuple[str | None, str], denied: str | None) -> None:
+        count, before = self._waiting.pop(call, (0, None))
+        self._waiting[call] = (count + 1, denied or before)
+        if len(self._waiting) > _MOST_REMEMBERED:
+            self._waiting.popitem(last=False)
+
+    def end(self, call: tuple[str | None, str]) -> str | None:
+        count, denied = self._waiting.pop(call, (0, None))
+        if count > 1:
+            self._waiting[call] = (count - 1, denied)
+        return denied
+
+
+def _as_notes(given: Any) -> list[dict[str, Any]]:
+    """The notes a foreign event brings; whatever else stands in their place becomes one."""
+    if isinstance(given, list) and all(isinstance(note, dict) for note in given):
+        return given
+    return [{"why": "as_imported", "value": given}]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+from zlib import crc32
+
 import msgspec
 
+from holdfast.capture.shape import NOTES
 from holdfast.model.events import Damage, Event
 
 from .pieces import Piece
 
 _event = msgspec.json.Decoder(Event)
 _anything = msgspec.json.Decoder()
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def decode(piece: Piece) -> Event | Damage:
@@ -18,7 +24,7 @@ def decode(piece: Piece) -> Event | Damage:
         return _event.decode(piece.record)
     except msgspec.ValidationError:
         return _of_another_version(piece)
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _unreadable(piece)
 
 
@@ -45,4 +51,13 @@ def _unreadable(piece: Piece) -> Damage:
         length=len(piece.record),
         first_seq=piece.seq,
         last_seq=piece.seq,
+        crc=f"{crc32(piece.record):08x}",
+        after_seq=piece.seq - 1,
     )
+
+
+def bodies_in(payload: Any) -> set[str]:
+    """The bodies a payload's notes refer to; a note that is not one of ours refers to none."""
+    notes = payload.get(NOTES) if isinstance(payload, dict) else None
+    found = [n.get("blob") for n in notes if isinstance(n, dict)] if isinstance(notes, list) else []
+    return {name for name in found if isinstance(name, str) and _DIGEST.fullmatch(name)}

@@ -40,7 +40,7 @@ def _take(log: FileLog, writer: Writer, paths: list[str]) -> None:
         data = log.disk.get_file(path) or b""
         entry = unspool(data)
         if entry is None:
-            origin = (os.path.basename(path), 0)
+            origin = (os.path.basename(path), 0, 0)
             quarantine(log.disk, log.folder, origin, data, "torn_spool")
         else:
             entries.setdefault(line.seq_and_id(data)[1], entry)

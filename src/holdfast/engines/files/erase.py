@@ -24,11 +24,12 @@ from holdfast.capture.blob import blob_path
 from holdfast.capture.layout import BLOBS, QUARANTINE, SPOOL, Segment, sealed_name
 from holdfast.capture.stamp import fresh_id
 from holdfast.capture.writer import Writer
-from holdfast.errors import NotFound
+from holdfast.errors import NotFound, Unavailable
 from holdfast.model.events import Damage
 from holdfast.model.reports import Erasure
 
 from . import meta
+from .decode import bodies_in
 from .pieces import pieces_of, segments
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _SALT = re.compile(rb',"salt":"[0-9a-f]*"')
 _PAYLOAD = b',"payload":'
+_MARK = b',"erased":true'  # in the header, where no payload can put it
 
 
 def erase(
@@ -45,11 +47,12 @@ def erase(
     missing = set(event_ids) - log.present(event_ids)
     if missing:
         raise NotFound(f"no event {min(missing)} to erase; nothing was erased")
+    bodies = _bodies_of(log, set(event_ids))
     state = dict(meta.load(log.disk, log.folder))
     state["generation"] = int(state.get("generation", 1)) + 1
     state["erasing"] = {
         "event_ids": sorted(event_ids),
-        "bodies": sorted(_bodies_of(log, set(event_ids))),
+        "bodies": sorted(bodies),
         "pseudonym": fresh_id("erased"),
         "subject": [part.decode("utf-8") for part in subject],
     }
@@ -161,23 +164,29 @@ class _Rewrite:
 
 def _erased(record: bytes, pseudonym: str, by: str) -> bytes:
     """A record without its content; one that is erased already stays as it is."""
-    head, _, rest = record.partition(_PAYLOAD)
-    if rest.startswith(b'{"erased":'):
+    head = record.partition(_PAYLOAD)[0]
+    if head.endswith(_MARK):
         return record
     head = _SALT.sub(b"", head, count=1)
     blanked, user = line.part_user(head)
     if user != b"null":
         at = blanked.index(b',"user":') + len(b',"user":')
         head = b'%b"%b"%b' % (blanked[:at], pseudonym.encode(), blanked[at:])
-    return line.close(head + _PAYLOAD + line.canonical({"erased": by}))[:-1]
+    return line.close(head + _MARK + _PAYLOAD + line.canonical({"erased": by}))[:-1]
 
 
 def _bodies_of(log: FileLog, event_ids: set[str]) -> set[str]:
     """The bodies these events refer to; noted before the first of them is rewritten."""
     bodies: set[str] = set()
     for piece in log.found():
-        if not isinstance(piece, Damage) and line.seq_and_id(piece.record)[1] in event_ids:
-            bodies |= _bodies(piece.record)
+        if isinstance(piece, Damage) or line.seq_and_id(piece.record)[1] not in event_ids:
+            continue
+        if not piece.record.startswith(line.head(piece.seq, b",")) or _PAYLOAD not in piece.record:
+            raise Unavailable(
+                f"event {piece.seq} was written by another version of Holdfast; erase it with that "
+                "one. Nothing was erased"
+            )
+        bodies |= _bodies(piece.record)
     return bodies
 
 
@@ -186,8 +195,6 @@ def _bodies(record: bytes) -> set[str]:
     if b'"blob":"' not in record:
         return set()
     try:
-        payload: Any = msgspec.json.decode(record).get("payload")
-        notes = payload.get("_as_given", ())
-        return {note["blob"] for note in notes if "blob" in note}
-    except (msgspec.DecodeError, AttributeError, TypeError):
+        return bodies_in(msgspec.json.decode(record).get("payload"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return set()

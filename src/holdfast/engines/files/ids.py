@@ -23,15 +23,19 @@ class SeenIds:
         self._seqs: dict[str, int] = {}
         self._upto = 0
         self._crc = ""
+        self._dropped = 0
 
     def catch_up(self, read: Read, dropped_through: int) -> None:
         """Take in everything that came since."""
+        if dropped_through != self._dropped:
+            self._dropped = dropped_through
+            self._seqs = {name: seq for name, seq in self._seqs.items() if seq > dropped_through}
         last = self._upto
         if last > dropped_through:
             found = read(last - 1)
             same = next((p for p in found if isinstance(p, Piece)), None)
             if same is None or (same.seq, crc_of(same.record)) != (last, self._crc):
-                self.__init__()  # type: ignore[misc]
+                self._seqs, self._upto = {}, 0
                 found = read(0)
         else:
             found = read(last)

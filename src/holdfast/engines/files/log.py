@@ -12,15 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from zlib import crc32
 
 import msgspec
 
 from holdfast.capture import line
 from holdfast.capture.chain import Chain
 from holdfast.capture.disk import Disk
-from holdfast.capture.layout import ACTIVE
+from holdfast.capture.layout import ACTIVE, Segment
 from holdfast.capture.repair import quarantine, unsaid
-from holdfast.capture.tail import last_record
 from holdfast.capture.writer import Writer
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.model.events import Damage, Entry, Event, Position
@@ -33,8 +34,8 @@ from .decode import decode
 from .drain import drain
 from .flush import Flusher
 from .ids import SeenIds
-from .order import in_order
-from .pieces import Piece, pieces, segments
+from .order import each_id_once, in_order
+from .pieces import Piece, last_of, pieces, segments
 from .trouble import translated
 
 _CONTENT = ("session_id", "agent", "user", "type", "origin", "sources")
@@ -143,11 +144,8 @@ class FileLog:
         """The same as bytes."""
         with translated("reading"):
             after = max(after, self.retained_through())
-            yield from in_order(
-                pieces(self.disk, self.folder, after),
-                lambda: pieces(self.disk, self.folder, after),
-                after,
-            )
+            every = partial(pieces, self.disk, self.folder)
+            yield from each_id_once(in_order(every(after), every, after), every)
 
     def retained_through(self) -> int:
         """The last seq a retention dropped; 0 when nothing ever was."""
@@ -189,20 +187,12 @@ class FileLog:
         return Position(generation=generation, event_seq=seq, crc=line.crc_of(record))
 
     def _last(self) -> bytes | None:
-        sealed = [(s.path, s.length) for s in segments(self.disk, self.folder)]
-        for path, length in [(os.path.join(self.folder, ACTIVE), None), *reversed(sealed)]:
-            try:
-                fd = self.disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                continue
-            try:
-                size = self.disk.fstat(fd).st_size
-                record = last_record(self.disk, fd, size if length is None else min(size, length))
-            finally:
-                self.disk.let_go(fd)
-            if record is not None:
-                return record
-        return None
+        # the active segment first: one that is sealed meanwhile is then in the listing
+        record = last_of(self.disk, Segment(self.folder, ACTIVE, 0, None))
+        if record is not None:
+            return record
+        sealed = reversed(segments(self.disk, self.folder))
+        return next(filter(None, (last_of(self.disk, segment) for segment in sealed)), None)
 
     def size(self) -> int:
         """The bytes of every segment together."""
@@ -228,14 +218,11 @@ class FileLog:
         """Keep a copy of damaged bytes and say so in the log, once; as it is when we cannot."""
         if damage.reason not in ("garbage", "unreadable"):
             return damage
-        path = os.path.join(self.folder, damage.segment)
         try:
-            fd = self.disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                data = self.disk.read_range(fd, damage.offset, damage.offset + damage.length)
-            finally:
-                self.disk.let_go(fd)
-            place = (damage.segment, damage.offset)
+            data = self._damaged_bytes(damage)
+            if data is None:
+                return damage
+            place = (damage.segment, damage.offset, damage.after_seq)
             name = quarantine(self.disk, self.folder, place, data, damage.reason)
             if name in unsaid(self.disk, self.folder):
                 with self._under_lock("noting damage") as writer:
@@ -243,6 +230,19 @@ class FileLog:
         except (OSError, HoldfastError):
             return damage  # a read-only home: the caller still hears of it
         return msgspec.structs.replace(damage, quarantine=name)
+
+    def _damaged_bytes(self, damage: Damage) -> bytes | None:
+        """The bytes themselves, also when their segment was sealed since they were met."""
+        paths = [s.path for s in reversed(segments(self.disk, self.folder))]
+        for path in [os.path.join(self.folder, damage.segment), *paths]:
+            fd = self.disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                data = self.disk.read_range(fd, damage.offset, damage.offset + damage.length)
+            finally:
+                self.disk.let_go(fd)
+            if f"{crc32(data):08x}" == damage.crc:
+                return data
+        return None
 
     def seal(self) -> None:
         """Close the active segment and note the chain's head."""
@@ -257,6 +257,7 @@ class FileLog:
     def erase(self, event_ids: Sequence[str], *, subject: Entry) -> Erasure:
         """Take the content of these events out of every file for good."""
         with self._under_lock("erasing") as writer:
+            self._already_there([subject])
             return erase.erase(self, writer, event_ids, (_fields(subject), subject.payload))
 
     def retain(self, baseline: Entry, *, through: int) -> int:

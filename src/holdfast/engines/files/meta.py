@@ -56,7 +56,7 @@ def begin(disk: Disk, folder: str, meta: dict[str, Any]) -> dict[str, Any]:
     known = load(disk, folder)
     if known:
         return known
-    quarantine(disk, folder, (META, 0), disk.get_file(path) or b"", "unreadable")
+    quarantine(disk, folder, (META, 0, 0), disk.get_file(path) or b"", "unreadable")
     first = next((p for p in pieces(disk, folder) if isinstance(p, Piece)), None)
     chained = first is not None and chain_of(first.record) is not None
     mode = "chained" if chained else "crc"

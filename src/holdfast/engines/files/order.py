@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from holdfast.capture.line import seq_and_id
 from holdfast.model.events import Damage
 
 from .pieces import Piece
@@ -38,6 +39,34 @@ def in_order(found: Found, again: Callable[[], Found], after: int) -> Found:
                 yield _said("duplicate", piece, seq, seq)
             continue
         expected = seq + 1
+
+
+def each_id_once(found: Found, again: Callable[[], Found]) -> Found:
+    """The same without a second record of an id, whatever its seq.
+
+    Hashes are remembered, not ids, to stay small; two ids of one hash are told apart by looking.
+    """
+    seen: set[int] = set()
+    for piece in found:
+        if isinstance(piece, Damage):
+            yield piece
+            continue
+        event_id = seq_and_id(piece.record)[1]
+        known = hash(event_id)
+        if known in seen and _is_second(piece, event_id, again()):
+            yield _said("duplicate", piece, piece.seq, piece.seq)
+            continue
+        seen.add(known)
+        yield piece
+
+
+def _is_second(piece: Piece, event_id: str, found: Found) -> bool:
+    return any(
+        not isinstance(other, Damage)
+        and other.seq < piece.seq
+        and seq_and_id(other.record)[1] == event_id
+        for other in found
+    )
 
 
 def _late_pieces(found: Found, after: int) -> dict[int, Piece]:

@@ -12,10 +12,14 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
+from zlib import crc32
+
+from msgspec.structs import replace
 
 from holdfast.capture import line
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import ACTIVE, LOCK, Segment, sealed_segments
+from holdfast.capture.tail import first_record, last_record
 from holdfast.model.events import Damage
 
 _CHUNK = 1 << 20
@@ -54,11 +58,23 @@ def pieces(disk: Disk, folder: str, after: int = 0) -> Iterator[Piece | Damage]:
             continue
         segment = waiting[0]
         done.add(segment.name)
-        behind = len(waiting) > 1 and waiting[1].first_seq <= after + 1
-        if not behind:
+        following = waiting[1].first_seq if len(waiting) > 1 else _first_seq(disk, folder)
+        if not segment.first_seq < following <= after + 1:
             fd = _open(disk, segment.path)
             yield from _from_position(disk, fd, segment, after)
     yield from _from_position(disk, fd, Segment(folder, ACTIVE, 0, None), after)
+
+
+def _first_seq(disk: Disk, folder: str) -> int:
+    """Where the active segment begins; 0 while it is empty."""
+    fd = _open(disk, os.path.join(folder, ACTIVE))
+    if fd < 0:
+        return 0
+    try:
+        record = first_record(disk, fd, disk.fstat(fd).st_size)
+    finally:
+        disk.let_go(fd)
+    return line.seq_and_id(record)[0] if record else 0
 
 
 def _open(disk: Disk, path: str) -> int:
@@ -73,7 +89,13 @@ def _from_position(disk: Disk, fd: int, segment: Segment, after: int) -> Iterato
         return
     try:
         start = seek(disk, fd, _length(disk, fd, segment), after) if after else 0
-        yield from _segment_pieces(disk, fd, segment, start)
+        before = 0
+        for piece in _segment_pieces(disk, fd, segment, start):
+            if isinstance(piece, Damage):
+                yield replace(piece, after_seq=before)
+            else:
+                before = piece.seq
+                yield piece
     finally:
         disk.let_go(fd)
 
@@ -117,7 +139,11 @@ def salvage(data: bytes, segment: str, offset: int) -> Iterator[Piece | Damage]:
             yield Piece(line.seq_and_id(record)[0], record, segment, offset + start)
         else:
             yield Damage(
-                reason="garbage", segment=segment, offset=offset + start, length=end - start
+                reason="garbage",
+                segment=segment,
+                offset=offset + start,
+                length=end - start,
+                crc=f"{crc32(data[start:end]):08x}",
             )
 
 
@@ -147,19 +173,18 @@ def _unfinished(disk: Disk, fd: int, segment: Segment, offset: int) -> Iterator[
                 yield from salvage(record, segment.name, offset)
             offset += len(record) + 1
     for piece in salvage(torn, segment.name, offset):
-        if isinstance(piece, Damage):
-            yield Damage(
-                reason="torn_tail",
-                segment=piece.segment,
-                offset=piece.offset,
-                length=piece.length,
-            )
-        else:
-            yield piece
+        yield replace(piece, reason="torn_tail") if isinstance(piece, Damage) else piece
 
 
 def seek(disk: Disk, fd: int, size: int, after: int) -> int:
-    """An offset from which no record behind `after` is missed, by halving."""
+    """An offset from which no record behind `after` is missed, by halving.
+
+    A file whose last record lies before `after` is not in order (an old copy was appended to it):
+    there, only reading everything misses nothing.
+    """
+    last = last_record(disk, fd, size)
+    if last is None or line.seq_and_id(last)[0] < after:
+        return 0
     low, high = 0, size
     while high - low > _PROBE:
         middle = (low + high) // 2
@@ -174,6 +199,17 @@ def seek(disk: Disk, fd: int, size: int, after: int) -> int:
         else:
             high = middle
     return low
+
+
+def last_of(disk: Disk, segment: Segment) -> bytes | None:
+    """The last whole record of a segment."""
+    fd = _open(disk, segment.path)
+    if fd < 0:
+        return None
+    try:
+        return last_record(disk, fd, _length(disk, fd, segment))
+    finally:
+        disk.let_go(fd)
 
 
 def pieces_of(disk: Disk, segment: Segment) -> Iterator[Piece | Damage]:

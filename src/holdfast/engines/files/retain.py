@@ -7,6 +7,7 @@ whoever next takes the lock.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from holdfast.capture import line
@@ -25,14 +26,20 @@ if TYPE_CHECKING:
 def retain(log: FileLog, writer: Writer, baseline: tuple[bytes, bytes], through: int) -> int:
     """Drop the segments that end at or before `through`; how many went."""
     _, baseline_id = line.seq_and_id(line.head(0, baseline[0]))
-    if not log.present([baseline_id]):
+    done = log.find(baseline_id)
+    if done is None:
         writer.seal()
-        writer.put([baseline])
-    droppable = _ending_by(log, through)
+        seq, link = _last_of(log, _ending_by(log, through))
+        # what is dropped is said by an event of the chain, so that nobody else can say it
+        folded = {**json.loads(baseline[1]), "dropped_through": seq, "dropped_link": link}
+        writer.put([(baseline[0], line.canonical(folded))])
+    else:
+        seq, link = done.payload["dropped_through"], done.payload["dropped_link"]
+    droppable = _ending_by(log, seq)
     if not droppable:
         return 0
     state = dict(meta.load(log.disk, log.folder))
-    state["retained_through"], state["retained_link"] = _last_of(log, droppable[-1])
+    state["retained_through"], state["retained_link"] = seq, link
     state["last_compacted_at"] = timestamp()
     state["generation"] = int(state.get("generation", 1)) + 1
     meta.save(log.disk, log.folder, state)
@@ -53,9 +60,10 @@ def _ending_by(log: FileLog, through: int) -> list[Segment]:
     return [s for s, next_first in zip(known, starts, strict=False) if next_first - 1 <= through]
 
 
-def _last_of(log: FileLog, segment: Segment) -> tuple[int, str | None]:
-    seq, link = 0, None
-    for piece in pieces_of(log.disk, segment):
+def _last_of(log: FileLog, old: list[Segment]) -> tuple[int, str | None]:
+    state = meta.load(log.disk, log.folder)  # what was dropped before, when nothing is now
+    seq, link = int(state.get("retained_through", 0)), state.get("retained_link")
+    for piece in pieces_of(log.disk, old[-1]) if old else ():
         if not isinstance(piece, Damage):
             seq = max(seq, piece.seq)
             chained = line.chain_of(piece.record)

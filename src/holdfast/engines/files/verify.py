@@ -18,7 +18,7 @@ from holdfast.model.events import Damage, Event
 from holdfast.model.reports import Verified
 
 from . import meta
-from .decode import decode
+from .decode import bodies_in, decode
 from .pieces import Piece, segments
 
 if TYPE_CHECKING:
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 def verify(log: FileLog, progress: Callable[[int], None] | None = None) -> Verified:
     """The state of a log, from its first byte to its last."""
     state = meta.load(log.disk, log.folder)
+    dropped = int(state.get("retained_through", 0))
     check = _Check(log, str(state.get("retained_link") or START))
     for piece in log.found():
         check.take(piece)
         if progress and check.events % 4096 == 0:
             progress(check.last_seq)
     active = os.path.exists(os.path.join(log.folder, ACTIVE))
-    chained = state.get("integrity_mode") == "chained"
+    chained = state.get("integrity_mode") == "chained" or log.chain is not None or check.links_seen
     return Verified(
         events=check.events,
         first_seq=check.first_seq,
@@ -43,7 +44,7 @@ def verify(log: FileLog, progress: Callable[[int], None] | None = None) -> Verif
         segments=len(segments(log.disk, log.folder)) + active,
         bytes=log.size(),
         sessions=len(check.sessions),
-        damage=tuple(log.note_damage(damage) for damage in check.damage),
+        damage=tuple(map(log.note_damage, [*check.damage, *check.unexplained(dropped)])),
         erased=check.erased,
         foreign=check.foreign,
         bad_blobs=tuple(d for d in sorted(check.bodies) if not log.blobs.sound(d)),
@@ -63,6 +64,9 @@ class _Check:
         self._ids: set[str] = set()
         self._blanked: dict[int, str] = {}
         self._erasable: set[str] = set()
+        self._dropped: dict[int, str] = {0: START}
+        self._first_link = link
+        self.links_seen = False
         self.chain_break = 0
         self.events = self.first_seq = self.last_seq = self.erased = self.foreign = 0
         self.sessions: dict[str, tuple[str | None, str | None]] = {}
@@ -81,13 +85,18 @@ class _Check:
         self.events += 1
         self.first_seq = self.first_seq or event.event_seq
         self.last_seq = event.event_seq
-        self.bodies |= {note["blob"] for note in _notes(event) if "blob" in note}
+        self.bodies |= bodies_in(event.payload)
         self._see_session(event)
         if event.erased:
             self.erased += 1
             self._blanked[event.event_seq] = event.event_id
         if event.kind == "subject_erased" and isinstance(event.payload, dict):
-            self._erasable.update(event.payload.get("event_ids", ()))
+            self._erasable.update(map(str, event.payload.get("event_ids", ())))
+        if event.kind == "baseline" and isinstance(event.payload, dict):
+            through, link = event.payload.get("dropped_through"), event.payload.get("dropped_link")
+            if isinstance(through, int):
+                self._dropped[through] = str(link or START)
+        self.links_seen = self.links_seen or event.h is not None
         if self._chain is not None:
             self._see_link(self._chain, piece.record, event)
 
@@ -115,6 +124,12 @@ class _Check:
         if event.event_seq in self._anchors:
             self._links[event.event_seq] = self._link
 
+    def unexplained(self, dropped: int) -> list[Damage]:
+        """Events that meta.json says were dropped although no baseline does."""
+        if self._dropped.get(dropped) == self._first_link:
+            return []
+        return [Damage(reason="gap", segment="meta.json", first_seq=1, last_seq=dropped)]
+
     def chain_state(self) -> dict[str, object]:
         """How the chain stands: whole, or from where it does not fit."""
         if self._chain is None:
@@ -130,11 +145,6 @@ class _Check:
             "anchored_seq": anchored,
             "unanchored": max(0, self.last_seq - anchored),
         }
-
-
-def _notes(event: Event) -> list[dict[str, str]]:
-    notes = event.payload.get("_as_given") if isinstance(event.payload, dict) else None
-    return [n for n in notes if isinstance(n, dict)] if isinstance(notes, list) else []
 
 
 def _second_copy(piece: Piece) -> Damage:

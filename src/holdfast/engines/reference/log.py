@@ -118,15 +118,22 @@ class MemoryLog:
                         event,
                         user="erased" if event.user is not None else None,
                         payload={"erased": done.event_id},
+                        erased=True,
                     )
         self._generation += 2
         return Erasure(events=erased, blobs=0, damaged_stretches=0, generation=self._generation)
 
     def retain(self, baseline: Entry, *, through: int) -> int:
         """Record the folded state up to `through`, then drop whole segments up to there."""
-        self.seal()
-        self.append([baseline])
-        old = [end for end in self._segments[:-1] if end <= through]
+        done = self.find(baseline.event_id)
+        if done is None:
+            self.seal()
+            ends = [end for end in self._segments[:-1] if end <= through]
+            dropped = {"dropped_through": max([self._dropped, *ends]), "dropped_link": None}
+            folded = {**msgspec.json.decode(baseline.payload), **dropped}
+            entry = msgspec.structs.replace(baseline, payload=msgspec.json.encode(folded))
+            done = self.append([entry])[0]
+        old = [end for end in self._segments[:-1] if end <= done.payload["dropped_through"]]
         if old:
             self._dropped = old[-1]
             self._segments = [end for end in self._segments if end > self._dropped]
