@@ -202,9 +202,9 @@ def test_notes_of_the_caller_come_first() -> None:
 
 
 def test_keys_that_are_not_text_become_text() -> None:
-    assert Kept()({1: "a", None: "b", 2.5: "c", True and "t": "d"}) == {
-        "1": "a", "None": "b", "2.5": "c", "t": "d",
-    }  # fmt: skip
+    made = Kept()({1: "a", None: "b", 2.5: "c", "t": "d"})
+    assert {note["why"] for note in made.pop("_as_given")} == {"key_not_text"}
+    assert made == {"1": "a", "None": "b", "2.5": "c", "t": "d"}
 
 
 # ---- refused ------------------------------------------------------------------------------------

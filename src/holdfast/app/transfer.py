@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from holdfast.capture import line
-from holdfast.capture.shape import NOTES
+from holdfast.capture.parse import NOTES
 from holdfast.engines.files.decode import bodies_in, decode
 from holdfast.engines.files.pieces import Piece
 from holdfast.errors import Conflict, Invalid

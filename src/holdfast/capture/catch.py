@@ -14,8 +14,9 @@ from .chain import Chain
 from .disk import Disk
 from .line import middle
 from .origin import ORIGINS
+from .parse import Note
 from .redact import Redactor
-from .shape import Limits, Note, Shaper
+from .shape import Limits, Shaper
 from .spool import spool
 from .stamp import fresh_id, timestamp
 from .withhold import denied_path, without_content

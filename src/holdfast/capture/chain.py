@@ -9,8 +9,6 @@ session end) lie outside the home, so a copy of the home cannot be edited into a
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import os
 
@@ -38,12 +36,16 @@ class Chain:
     @staticmethod
     def digest(salt: str, user: bytes, payload: bytes) -> str:
         """`pd`: what binds user and payload to the chain without revealing them."""
-        return hashlib.sha256(b"%b\0%b\0%b" % (salt.encode(), user, payload)).hexdigest()
+        from hashlib import sha256  # a hook without a chain does not pay for it
+
+        return sha256(b"%b\0%b\0%b" % (salt.encode(), user, payload)).hexdigest()
 
     def link(self, previous: str, head: bytes, pd: str) -> str:
         """`h`: what binds a record to its place."""
         known = b"%b\0%b\0%b" % (previous.encode(), line.part_user(head)[0], pd.encode())
-        return hmac.new(self._key, known, hashlib.sha256).hexdigest()
+        from hmac import digest
+
+        return digest(self._key, known, "sha256").hex()
 
     def anchor(self, seq: int, h: str) -> None:
         """Note the chain's head outside the home."""

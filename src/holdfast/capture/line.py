@@ -119,14 +119,14 @@ def spans(data: bytes) -> list[tuple[int, int, bool]]:
 
 
 def _end_of_record(data: bytes, start: int, bound: int) -> int:
-    crc, done = 0, start
+    crc, done, end = 0, start, 0
     view = memoryview(data)
     for match in _END.finditer(data, start, bound):
         crc = crc32(view[done : match.start()], crc)
         done = match.start()
         if match[1] == b"%08x" % crc and _SEQ.match(data, start, match.end()):
-            return match.end()
-    return 0
+            end = match.end()  # the last that fits: a payload may hold one that fits, too
+    return end
 
 
 def part_user(fields: bytes) -> tuple[bytes, bytes]:

@@ -18,16 +18,15 @@ from __future__ import annotations
 import os
 from binascii import b2a_base64
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .line import canonical
+from .parse import BAD_BYTES, NOTES, Note
 from .redact import Redactor
 
-NOTES = "_as_given"
 _CHUNK = 1 << 20
 _SAFE_INTEGER = 1 << 53
 
-Note = dict[str, object]
 Keep = Callable[[Iterable[bytes]], tuple[str, int]]
 Path = tuple[object, ...]  # (parent path, key), resolved only when something is noted
 
@@ -71,9 +70,10 @@ class Shaper:
         """The canonical bytes of a payload."""
         if NOTES in payload:
             raise Unfit(f"/{NOTES} is a reserved key; name yours otherwise")
-        found: list[Note] = []
+        found = _Found(notes or ())
         shaped = self._mapping(payload, (), 1, found)
-        given = [self._mapping(note, ((), NOTES), 2, found) for note in notes or ()]
+        odd = [note for note in notes or () if note != BAD_BYTES]
+        given = [self._mapping(note, ((), NOTES), 2, found) for note in odd]
         if given or found:
             shaped[NOTES] = given + found
         data = canonical(shaped)
@@ -83,9 +83,9 @@ class Shaper:
 
     # ---- values ----------------------------------------------------------------------------
 
-    def _value(self, value: object, path: Path, depth: int, notes: list[Note]) -> object:
+    def _value(self, value: object, path: Path, depth: int, notes: _Found) -> object:
         if isinstance(value, str):
-            return self._text(str(value), path, notes)
+            return self._text(str.__str__(value), path, notes)
         if value is None or value is True or value is False:
             return value
         if isinstance(value, int):
@@ -102,7 +102,7 @@ class Shaper:
             ]
         return self._other(value, path, notes)
 
-    def _other(self, value: object, path: Path, notes: list[Note]) -> object:
+    def _other(self, value: object, path: Path, notes: _Found) -> object:
         if isinstance(value, bytes | bytearray | memoryview):
             return self._bytes(bytes(value), path, notes)
         if hasattr(value, "read"):
@@ -113,26 +113,29 @@ class Shaper:
         raise Unfit(f"{_pointer(path) or '/'} is a {kind}, which JSON cannot say; convert it first")
 
     def _mapping(
-        self, value: dict[str, object], path: Path, depth: int, notes: list[Note]
+        self, value: dict[str, object], path: Path, depth: int, notes: _Found
     ) -> dict[str, object]:
         self._check_depth(depth, path)
         shaped: dict[str, object] = {}
         for key, item in value.items():
             name = self._key(key, (path, key), notes)
-            if name in shaped:
-                raise Unfit(f"{_pointer((path, name))} is named twice once keys are text")
+            while name in shaped or (name in value and name != key):
+                if not isinstance(key, str):
+                    raise Unfit(f"{_pointer((path, name))} is named twice once keys are text")
+                name += "\ufffd"  # a mended or redacted key that meets another; it was noted
             shaped[name] = self._value(item, (path, name), depth, notes)
         return shaped
 
-    def _key(self, key: object, path: Path, notes: list[Note]) -> str:
+    def _key(self, key: object, path: Path, notes: _Found) -> str:
         if key in self._known_keys:
             return str(key)
         if isinstance(key, str):
-            name = self._text(str(key), path, notes)
+            name = self._text(str.__str__(key), path, notes)
             if name == key and len(name) < 64 and len(self._known_keys) < 4096:
                 self._known_keys.add(name)
             return name
         if key is None or isinstance(key, bool | int | float):
+            notes.append({"path": _pointer(path), "why": "key_not_text"})
             return self._text(str(key), path, notes)
         raise Unfit(f"{_pointer(path)}: a key must be text, not {type(key).__name__}")
 
@@ -140,7 +143,7 @@ class Shaper:
         if depth > self._limits.depth:
             raise TooDeep(f"{_pointer(path)[:200]} is nested deeper than {self._limits.depth}")
 
-    def _integer(self, value: int, path: Path, notes: list[Note]) -> object:
+    def _integer(self, value: int, path: Path, notes: _Found) -> object:
         if -_SAFE_INTEGER <= value <= _SAFE_INTEGER:
             return int(value)
         notes.append({"path": _pointer(path), "why": "big_integer"})
@@ -149,7 +152,7 @@ class Shaper:
         except ValueError:  # beyond the interpreter's own limit for decimal digits
             return hex(value)
 
-    def _float(self, value: float, path: Path, notes: list[Note]) -> object:
+    def _float(self, value: float, path: Path, notes: _Found) -> object:
         if value - value == 0:
             return float(value)
         notes.append({"path": _pointer(path), "why": "not_finite"})
@@ -157,7 +160,7 @@ class Shaper:
 
     # ---- text ------------------------------------------------------------------------------
 
-    def _text(self, text: str, path: Path, notes: list[Note]) -> str:
+    def _text(self, text: str, path: Path, notes: _Found) -> str:
         if len(text) > self._limits.text_chars:
             pieces = (text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK))
             return self._body(pieces, "surrogatepass", path, notes)
@@ -166,11 +169,10 @@ class Shaper:
             try:
                 text.encode("utf-8")
             except UnicodeEncodeError:
-                exact = text.encode("utf-8", "surrogatepass")
-                return _readable(text, "lone_surrogate", exact, path, notes)
+                return _readable(text, *notes.exact(text), path, notes)
         return text
 
-    def _bytes(self, data: bytes, path: Path, notes: list[Note]) -> str:
+    def _bytes(self, data: bytes, path: Path, notes: _Found) -> str:
         if len(data) > self._limits.text_chars:
             pieces = (data[at : at + _CHUNK] for at in range(0, len(data), _CHUNK))
             return self._body(_decoded(pieces), "surrogateescape", path, notes)
@@ -183,7 +185,7 @@ class Shaper:
 
     # ---- bodies ----------------------------------------------------------------------------
 
-    def _body(self, pieces: Iterable[str], errors: str, path: Path, notes: list[Note]) -> str:
+    def _body(self, pieces: Iterable[str], errors: str, path: Path, notes: _Found) -> str:
         """Stream a long text into a blob, redacted on the way; its head and tail stay."""
         edges = _Edges(self._limits.edge_chars)
         digest, length = self._keep(
@@ -223,6 +225,23 @@ class Shaper:
         return canonical({"head": head, "tail": tail, NOTES: [note, *inner]})
 
 
+class _Found(list[Note]):
+    """What was noted so far, and what a lone surrogate stands for in this payload."""
+
+    def __init__(self, given: Sequence[Note]) -> None:
+        super().__init__()
+        self._bad_bytes = BAD_BYTES in given
+
+    def exact(self, text: str) -> tuple[str, bytes]:
+        """Why the text is odd, and its exact bytes: where bad bytes were read as surrogates, those."""
+        try:
+            if self._bad_bytes:
+                return "invalid_utf8", text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            self._bad_bytes = False
+        return "lone_surrogate", text.encode("utf-8", "surrogatepass")
+
+
 class _Edges:
     """Remembers the first and the last characters of a text that streams past."""
 
@@ -252,7 +271,7 @@ def _decoded(pieces: Iterable[bytes]) -> Iterator[str]:
     yield decoder.decode(b"", True)
 
 
-def _readable(text: str, why: str, exact: bytes, path: Path, notes: list[Note]) -> str:
+def _readable(text: str, why: str, exact: bytes, path: Path, notes: _Found) -> str:
     original = b2a_base64(exact, newline=False).decode("ascii")
     notes.append({"path": _pointer(path), "why": why, "base64": original})
     return _mended(text)

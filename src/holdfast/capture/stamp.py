@@ -19,7 +19,8 @@ def fresh_id(kind: str, milliseconds: int | None = None) -> str:
     noise = int.from_bytes(os.urandom(10), "big")
     if milliseconds is None:
         if now <= _last[0]:
-            now, noise = _last[0], _last[1] + 1 + (noise & 0xFFFF)
+            # a step of 64 random bits: neither threads nor a forked child take the same one
+            now, noise = _last[0], _last[1] + 1 + (noise >> 16)
         _last[0], _last[1] = now, noise
     value = (now << 80) + noise
     return kind + "_" + "".join([_DIGITS[(value >> shift) & 31] for shift in range(125, -1, -5)])

@@ -9,33 +9,26 @@ from __future__ import annotations
 
 from .redact import Redactor
 
-_PATHS = frozenset(
-    [
-        "file",
-        "file_path",
-        "filepath",
-        "filename",
-        "path",
-        "paths",
-        "target_file",
-        "notebook_path",
-        "uri",
-        "url",
-        "cwd",
-    ]
-)
+_PATH_ENDINGS = ("path", "paths", "file", "files", "filename", "uri", "url", "cwd")
 _COMMANDS = frozenset(["command", "cmd", "script", "args", "argv"])
 _NAMES = frozenset(
     ["tool", "tool_name", "name", "call_id", "tool_use_id", "id", "type", "status", "description"]
 )
 
 
+def _names_a_path(key: str) -> bool:
+    """file_path, filePath, absolute-path, Path, …"""
+    return key.lower().endswith(_PATH_ENDINGS)
+
+
 def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 64) -> str | None:
     """The first path in this payload that is on the deny-list."""
     if hasattr(value, "__fspath__"):
         value = str(value)
+    elif isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
     if isinstance(value, str):
-        if key in _PATHS and redactor.denied(value):
+        if _names_a_path(key) and redactor.denied(value):
             return value
         return redactor.mentions_denied(value) if key in _COMMANDS else None
     if isinstance(value, dict):
@@ -56,10 +49,10 @@ def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 6
 def without_content(value: object, path: str, redactor: Redactor, key: str = "") -> object:
     """The same payload with every text replaced but names, paths and commands."""
     if isinstance(value, str):
-        kept = key in _PATHS or key in _COMMANDS or key in _NAMES
+        kept = _names_a_path(key) or key in _COMMANDS or key in _NAMES
         return value if kept else redactor.withheld(value, path)
-    if isinstance(value, bytes | bytearray):
-        return redactor.withheld(value.decode("utf-8", "replace"), path)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return redactor.withheld(bytes(value).decode("utf-8", "replace"), path)
     if isinstance(value, dict):
         return {
             name: without_content(item, path, redactor, str(name)) for name, item in value.items()

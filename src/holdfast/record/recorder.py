@@ -10,8 +10,9 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from holdfast.capture.parse import NOTES
 from holdfast.capture.redact import Redactor
-from holdfast.capture.shape import NOTES, Shaper, TooDeep, Unfit
+from holdfast.capture.shape import Shaper, TooDeep, Unfit
 from holdfast.capture.stamp import timestamp
 from holdfast.capture.withhold import denied_path, without_content
 from holdfast.errors import Invalid, Limit, NotFound

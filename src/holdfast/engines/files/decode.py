@@ -8,7 +8,7 @@ from zlib import crc32
 
 import msgspec
 
-from holdfast.capture.shape import NOTES
+from holdfast.capture.parse import NOTES
 from holdfast.model.events import Damage, Event
 
 from .pieces import Piece
