@@ -178,7 +178,7 @@ def test_an_unreadable_meta_is_made_anew_and_the_log_goes_on(tmp_path: Path) -> 
         assert s.user("more").h is not None
         assert hf.log.head().generation > before
         report = hf.verify()
-        assert (report.sound, report.chain, report.events) == (True, "whole", 5)
+        assert (report.sound, report.chain, report.events) == (True, "whole", 6)
 
 
 def test_a_log_of_which_nothing_can_be_read_starts_afresh_loudly(tmp_path: Path) -> None:
