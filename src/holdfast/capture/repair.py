@@ -13,7 +13,7 @@ import re
 from zlib import crc32
 
 from .disk import Disk
-from .layout import QUARANTINE
+from .layout import QUARANTINE, sealed_segments
 from .line import canonical, middle
 from .stamp import fresh_id, timestamp
 
@@ -53,6 +53,15 @@ def unsaid(disk: Disk, folder: str) -> list[str]:
     except FileNotFoundError:
         return []
     return sorted(name.removesuffix(_NEW) for name in names if name.endswith(_NEW))
+
+
+def not_in(disk: Disk, folder: str, names: list[str], active: bytes) -> list[str]:
+    """Those the log has not spoken of: neither in the active segment nor in the one before, where a
+    repair that was not finished would be spoken of."""
+    recent = active
+    for segment in sealed_segments(folder, disk.listdir(folder))[-1:]:
+        recent += disk.get_file(segment.path) or b""
+    return [name for name in names if b'"quarantine":"%b"' % name.encode() not in recent]
 
 
 def said(disk: Disk, folder: str, names: list[str]) -> None:

@@ -7,8 +7,11 @@ off. Without room for the copy nothing is cut: the log is readable and refuses t
 
 from __future__ import annotations
 
+import os
+
 from . import line
 from .disk import Disk
+from .layout import sealed_segments
 
 _BLOCK = 8 << 10
 _CHUNK = 1 << 20
@@ -27,6 +30,21 @@ def last_record(disk: Disk, fd: int, size: int) -> bytes | None:
                 return data[cut + good[-1][0] : cut + good[-1][1]]
         # the piece before the first newline belongs to a line that begins in an earlier block
         rest, end, block = (data[:cut] if cut else data), start, min(block * 2, 8 << 20)
+    return None
+
+
+def last_sealed(disk: Disk, folder: str) -> bytes | None:
+    """The last whole record of the newest sealed segment that has one."""
+    for segment in reversed(sealed_segments(folder, disk.listdir(folder))):
+        fd = disk.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            size = disk.fstat(fd).st_size
+            length = size if segment.length is None else min(size, segment.length)
+            record = last_record(disk, fd, length)
+        finally:
+            disk.let_go(fd)
+        if record is not None:
+            return record
     return None
 
 

@@ -5,7 +5,7 @@
 
 Any number of processes may do this beside each other. What must always hold, and where it is kept:
 
-- an acknowledged event survives kill -9 and a power cut: `put` returns after the sync (`_sync`);
+- an acknowledged event survives kill -9 and a power cut: `put` returns after `sync`;
 - no writer appends to another's torn record: `_settle` mends the tail before the first byte;
 - `event_seq` is dense: it is read from the last whole record under the lock;
 - a failed sync is never asked again: the bytes are cut off, the segment is closed under a name that
@@ -25,10 +25,10 @@ from _thread import RLock  # `threading` itself costs a hook a millisecond
 from . import line
 from .chain import START, Chain
 from .disk import Disk
-from .layout import ACTIVE, CARRIED, LOCK, META, read_meta, sealed_name, sealed_segments
+from .layout import ACTIVE, CARRIED, LOCK, META, read_meta, sealed_name
 from .lock import Lock
-from .repair import damage_entry, quarantine, said, unsaid
-from .tail import first_record, highest_record, last_record, torn_bytes
+from .repair import damage_entry, not_in, quarantine, said, unsaid
+from .tail import first_record, highest_record, last_record, last_sealed, torn_bytes
 
 _END_BYTES = 12
 _LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
@@ -208,7 +208,7 @@ class Writer:
         rest = torn[good_end:]
         if rest:
             offset = begin + good_end
-            record = last_record(self.disk, self._fd, offset) or self._last_sealed()
+            record = last_record(self.disk, self._fd, offset) or last_sealed(self.disk, self.folder)
             before = line.seq_and_id(record)[0] if record else 0
             quarantine(self.disk, self.folder, (ACTIVE, offset, before), rest, "torn_tail")
             self.disk.ftruncate(self._fd, offset)
@@ -223,7 +223,7 @@ class Writer:
         vouched = last_record(self.disk, self._fd, durable)
         known = [vouched, highest_record(self.disk, self._fd, durable, size)]
         if vouched is None:
-            known.append(self._last_sealed())
+            known.append(last_sealed(self.disk, self.folder))
         records = [record for record in known if record is not None]
         self.last_seq, self.last_link = 0, START
         if records:
@@ -231,19 +231,6 @@ class Writer:
             self.last_seq = line.seq_and_id(record)[0]
             linked = line.chain_of(record)
             self.last_link = linked[1] if linked else START
-
-    def _last_sealed(self) -> bytes | None:
-        for segment in reversed(sealed_segments(self.folder, self.disk.listdir(self.folder))):
-            fd = self.disk.open(segment.path, os.O_RDONLY | os.O_CLOEXEC)
-            try:
-                size = self.disk.fstat(fd).st_size
-                length = size if segment.length is None else min(size, segment.length)
-                record = last_record(self.disk, fd, length)
-            finally:
-                self.disk.let_go(fd)
-            if record is not None:
-                return record
-        return None
 
     def _write_again(self, start: int, end: int) -> None:
         """Dirty the pages of bytes nobody is known to have synced, then sync them."""
@@ -262,18 +249,11 @@ class Writer:
         """Say in the log what lies in quarantine and was not said yet, by us or by the dead."""
         names = unsaid(self.disk, self.folder)
         if names:
-            recent = self._recent_bytes()
-            silent = [name for name in names if b'"quarantine":"%b"' % name.encode() not in recent]
+            recent = self.disk.read_range(self._fd, 0, self._size)
+            silent = not_in(self.disk, self.folder, names, recent)
             self.put([damage_entry(self.disk, self.folder, name) for name in silent])
             said(self.disk, self.folder, names)
         self._maybe_unsaid = False
-
-    def _recent_bytes(self) -> bytes:
-        """The active segment and the one before: where an unfinished repair would be spoken of."""
-        recent = self.disk.read_range(self._fd, 0, self._size)
-        for segment in sealed_segments(self.folder, self.disk.listdir(self.folder))[-1:]:
-            recent += self.disk.get_file(segment.path) or b""
-        return recent
 
     # ---- writing ---------------------------------------------------------------------------
 

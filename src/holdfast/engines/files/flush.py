@@ -22,20 +22,23 @@ class Flusher:
         self._due: float | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        #: what the last sync raised; the next durable append meets the same disk and says so
-        self.trouble: HoldfastError | None = None
+        #: the last sync failed: until one succeeds, nothing may be promised for later
+        self.trouble = False
 
-    def soon(self) -> None:
-        """Something was written that is not synced."""
+    def soon(self) -> bool:
+        """Something was written that is not synced. False when nobody can be set to sync it."""
         with self._changed:
+            if self._thread is None or not self._thread.is_alive():
+                thread = threading.Thread(target=self._run, name="holdfast-flush", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the process may have no more threads
+                    return False
+                self._thread = thread
             if self._due is None:
                 self._due = time.monotonic() + self._window
                 self._changed.notify()
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(
-                    target=self._run, name="holdfast-flush", daemon=True
-                )
-                self._thread.start()
+        return True
 
     def _run(self) -> None:
         while True:
@@ -51,9 +54,9 @@ class Flusher:
                 self._due = None
             try:
                 self._sync()
-                self.trouble = None
-            except HoldfastError as exc:
-                self.trouble = exc
+                self.trouble = False
+            except HoldfastError:
+                self.trouble = True
                 self.soon()
 
     def close(self) -> None:

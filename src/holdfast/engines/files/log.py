@@ -69,6 +69,7 @@ class FileLog:
 
     def append(self, entries: Sequence[Entry], *, durable: bool = True) -> list[Event]:
         """Record entries as one batch; those that are there already come back as they are."""
+        durable = durable or self._flusher.trouble
         prepared = [(entry, (_fields(entry), entry.payload)) for entry in entries]
         with self._under_lock("recording") as writer:
             there = self._already_there(entries)
@@ -79,8 +80,8 @@ class FileLog:
             recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
             if any(entry.type.startswith("session_ended@") for entry in entries):
                 writer.anchor()
-        if not durable:
-            self._flusher.soon()
+        if not durable and not self._flusher.soon():
+            self._sync()
         return recorded
 
     def _already_there(self, entries: Sequence[Entry]) -> dict[str, Event]:
