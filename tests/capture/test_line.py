@@ -36,11 +36,10 @@ def test_a_record_is_json() -> None:
     assert list(said)[-1] == "crc"
 
 
-def test_a_record_may_be_closed_in_one_part_or_two() -> None:
-    whole = written()[:-1]
-    body = whole[: whole.rindex(b',"crc":')]
-    for cut in range(len(body) + 1):
-        assert line.close(body[:cut], body[cut:]) == whole + b"\n"
+def test_a_record_is_its_head_and_payload_closed() -> None:
+    fields, payload = line.middle((*FIELDS, 3, ["evt_0"])), line.canonical({"text": "é"})
+    closed = line.close(b'%b,"payload":%b' % (line.head(7, fields), payload))
+    assert line.record(7, fields, payload) == closed
 
 
 def test_no_text_ever_puts_a_newline_into_a_line() -> None:

@@ -52,7 +52,7 @@ def spawn(work: Callable[[Say], None]) -> Child:
         _libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: nobody outlives the run
         os.close(reading)
         work(lambda word: _say(writing, word))
-    except BaseException:
+    except BaseException:  # noqa: BLE001  (the parent hears of it through the status)
         traceback.print_exc()
         sys.stderr.flush()
         code = 1

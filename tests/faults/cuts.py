@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import random
@@ -179,10 +180,8 @@ def _one_cut(
 
 
 def _gone(child: Child) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         child.kill()
-    except ProcessLookupError:
-        pass
 
 
 def _look(folder: str, said: list[str]) -> Findings:

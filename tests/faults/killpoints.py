@@ -15,7 +15,6 @@ from .logs import Findings, look
 from .operations import OPERATIONS, Operation, check_after
 from .tracing import Mark, Traced, Work, count_calls
 
-
 #: a death before one of these leaves the disk as a death before the next of the others
 READS = {"close", "fstat", "getdents64", "lseek", "newfstatat", "pread64"}
 

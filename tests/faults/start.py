@@ -27,8 +27,7 @@ def start(
         [*before, sys.executable, "-m", "tests.faults.start", run, json.dumps(args)],
         cwd=ROOT,
         env={**os.environ, **(env or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         timeout=200,
     )
@@ -36,6 +35,11 @@ def start(
         raise AssertionError(f"{run} {args} ended with {done.returncode}:\n{done.stderr[-6000:]}")
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
+
+
+def clean(found: dict[str, Any]) -> bool:
+    """Nothing lost, doubled, spliced or wrong."""
+    return not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong"))
 
 
 def main(name: str, args: str) -> None:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.faults.conftest import need
-from tests.faults.start import PRIVATE_MOUNTS, start
-
-
-def clean(found: dict[str, Any]) -> bool:
-    """Nothing found that should not be."""
-    return not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong"))
+from tests.faults.start import PRIVATE_MOUNTS, clean, start
 
 
 @pytest.mark.tools

@@ -6,7 +6,7 @@ import pytest
 
 from tests.faults.conftest import need
 from tests.faults.operations import OPERATIONS
-from tests.faults.start import start
+from tests.faults.start import clean, start
 
 #: calls without which the counting run has seen nothing
 WRITES = {"openat", "write", "fdatasync", "flock"}
@@ -19,5 +19,5 @@ ALSO_AT_READS = {"append", "seal", "rotate"}
 def test_a_kill_at_any_system_call_costs_nothing_acknowledged(name: str) -> None:
     need("strace")
     found = start("killpoints", name=name, reads=name in ALSO_AT_READS)
-    assert not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong")), found
+    assert clean(found), found
     assert name == "blob" or set(found["points"]) >= WRITES

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any
 
 from holdfast.engines.files import FileLog
 from holdfast.model.events import Event
 from tests.faults.logs import check_log, entry
-from tests.faults.start import start
-
-
-def clean(found: dict[str, Any]) -> bool:
-    """Nothing found that should not be."""
-    return not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong"))
+from tests.faults.start import clean, start
 
 
 def test_eight_writers_of_two_thousand_each_while_others_read(place: Path) -> None:

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.faults.conftest import need
-from tests.faults.start import PRIVATE_MOUNTS, start
+from tests.faults.start import PRIVATE_MOUNTS, clean, start
 
 pytestmark = pytest.mark.tools
 
 CUTS = {"append": 30, "seal": 30, "erase": 20, "failed sync": 15, "batched": 5}
-
-
-def clean(found: dict[str, Any]) -> bool:
-    """Nothing found that should not be."""
-    return not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong"))
 
 
 @pytest.mark.parametrize("protocol", CUTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -149,10 +150,8 @@ def _fails_once(machine: Machine, log: FileLog, disk: PlugDisk, *, killed: bool)
             raise Crash
 
     disk.watch = stop  # the call that changes something after the failing sync is the first
-    try:
+    with contextlib.suppress(Crash, HoldfastError, OSError):
         machine.run(log)
-    except (Crash, HoldfastError, OSError):
-        pass
     if disk.dead:
         log._flusher.close()
         disk.abandon()
@@ -189,10 +188,8 @@ def test_a_process_killed_while_it_gives_up_a_segment_leaves_one_copy_of_everyth
         machine.acked.add("d0")
         log.append([entry("r1")], durable=False)
         disk.fail_sync_at, disk.crash_at = disk.syncs + 1, disk.calls + crash_at
-        try:
+        with contextlib.suppress(Crash, HoldfastError):
             machine.run(log)
-        except (Crash, HoldfastError):
-            pass
         log._flusher.close()
         dead, disk.dead = disk.dead, True
         disk.abandon()

@@ -19,7 +19,6 @@ import re
 from json.encoder import encode_basestring as _quote
 from zlib import crc32
 
-VERSION = 2
 #: The header between `event_seq` and `payload`, in its order.
 FIELDS = (
     "event_id",
@@ -66,12 +65,18 @@ def _field(value: object) -> str:
 
 def head(seq: int, fields: bytes) -> bytes:
     """The start of a record up to, and without, its chain and payload."""
-    return b'{"v":%d,"event_seq":%d%b' % (VERSION, seq, fields)
+    return b'{"v":2,"event_seq":%d%b' % (seq, fields)
 
 
-def close(start: bytes, rest: bytes = b"") -> bytes:
-    """A record's bytes up to its crc, given in one part or two, made a whole line."""
-    return b'%b%b,"crc":"%08x"}\n' % (start, rest, crc32(rest, crc32(start)))
+def close(body: bytes) -> bytes:
+    """A record's bytes up to its crc, made a whole line."""
+    return body + b',"crc":"%08x"}\n' % crc32(body)
+
+
+def record(seq: int, fields: bytes, payload: bytes) -> bytes:
+    """A whole line: `fields` is the header from event_id on, with its chain where there is one."""
+    body = b'{"v":2,"event_seq":%d%b,"payload":%b' % (seq, fields, payload)
+    return body + b',"crc":"%08x"}\n' % crc32(body)
 
 
 def whole(record: bytes) -> bool:

@@ -20,7 +20,7 @@ def spool(disk: Disk, folder: str, event_id: str, fields: bytes, payload: bytes)
     place = os.path.join(folder, SPOOL)
     disk.make_folder(place)
     path = os.path.join(place, event_id + ".ndjson")
-    disk.put_file(path, line.close(b'%b,"payload":%b' % (line.head(0, fields), payload)))
+    disk.put_file(path, line.record(0, fields, payload))
     return path
 
 

@@ -67,6 +67,7 @@ class Writer:
         self._fd = -1
         self._meta_seen: object = None
         self._maybe_unsaid = True
+        self._end = b""
         self._forget()
 
     def _forget(self) -> None:
@@ -75,7 +76,7 @@ class Writer:
             self.disk.let_go(self._fd)
         self._fd = -1
         self._inode = -1
-        self._size = -1
+        self._size = self._written = -1
         self._durable = 0
         self.last_seq = 0
         self.last_link = START
@@ -125,13 +126,14 @@ class Writer:
     def _settle(self) -> None:
         self._see_meta()
         try:
-            inode = self.disk.stat(self._path).st_ino
+            seen = self.disk.stat(self._path)
+            inode, size = seen.st_ino, seen.st_size
         except FileNotFoundError:
-            inode = -1
+            inode = size = -1
         if self._fd < 0 or inode != self._inode:
             self._forget()
             self._open_active()
-        size = self.disk.fstat(self._fd).st_size
+            size = self.disk.fstat(self._fd).st_size
         if size == self._size:
             return
         durable = self._marked(size)
@@ -140,7 +142,7 @@ class Writer:
             self._sync_folders()
         size = self._mend_tail(size)
         self._learn_last(size, durable)
-        self._size, self._durable = size, 0
+        self._size, self._durable, self._written = size, 0, -1
         if durable < size:
             self._write_again(durable, size)
         if self._maybe_unsaid:
@@ -262,16 +264,18 @@ class Writer:
 
         With `durable=False` the sync is left to a later put, `sync` or close.
         """
+        if not entries:
+            return []
         if self._size >= self.segment_bytes:
             self.seal()
         link, seq, lines = self.last_link, self.last_seq, []
         for fields, payload in entries:
             seq += 1
-            start, rest = line.head(seq, b""), b'%b,"payload":%b' % (fields, payload)
-            if self.chain is not None:
-                part, link = self.chain.fields(link, start + fields, payload)
-                rest = b'%b%b,"payload":%b' % (fields, part, payload)
-            lines.append(line.close(start, rest))
+            if self.chain is None:
+                lines.append(line.record(seq, fields, payload))
+            else:
+                part, link = self.chain.fields(link, line.head(seq, fields), payload)
+                lines.append(line.record(seq, fields + part, payload))
         self._write(b"".join(lines))
         if durable:
             self.sync(self._written)
@@ -287,6 +291,7 @@ class Writer:
                 raise self._give_up_segment(exc) from exc
             raise self._cut_back(exc) from exc
         self._written = self._size + len(data)
+        self._end = data[-_END_BYTES:]
 
     def _cut_back(self, cause: OSError) -> Unsynced:
         """A full disk: give back what a short write took, and leave everything as it was."""
@@ -306,7 +311,9 @@ class Writer:
         except OSError as exc:
             raise self._give_up_segment(exc) from exc
         self._durable = size
-        self._lock.mark(self._inode, size, self._end_at(size))
+        self._lock.mark(
+            self._inode, size, self._end if size == self._written else self._end_at(size)
+        )
 
     def _give_up_segment(self, cause: OSError) -> Unsynced:
         """After a failed sync: keep what was known, carry over what was promised, go on anew.
@@ -321,10 +328,8 @@ class Writer:
             if first is None:  # nothing of it counts: a fresh file takes its place
                 self.disk.put_file(self._path, carried)
             else:
-                if carried:
-                    self.disk.put_file(os.path.join(self.folder, CARRIED), carried)
                 name = sealed_name(line.seq_and_id(first)[0], failed_at=keep)
-                self._shorten(self._retire(name), keep)
+                self._shorten(self._retire(name, carried), keep)
         finally:
             self._forget()
         return Unsynced(cause.errno, f"the disk did not keep it: {cause.strerror}")
@@ -354,7 +359,14 @@ class Writer:
         self._size = self._durable = 0
         self.last_seq, self.last_link = seq, link
 
-    def _retire(self, name: str) -> str:
+    def _retire(self, name: str, carried: bytes = b"") -> str:
+        """Give the active segment its final name and begin another, with what is carried over."""
+        place = os.path.join(self.folder, CARRIED)
+        if carried:
+            self.disk.put_file(place, carried)
+        elif os.path.exists(place):  # of somebody who died giving up; the segment was not given up
+            self.disk.unlink(place)
+            self.disk.sync_folder(self.folder)
         target = os.path.join(self.folder, name)
         self.disk.replace(self._path, target)
         self._forget()

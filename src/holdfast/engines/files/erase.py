@@ -106,6 +106,7 @@ class _Rewrite:
         disk, changed = self._log.disk, segment.length is not None
         plain = os.path.join(self._log.folder, sealed_name(segment.first_seq))
         if changed and os.path.exists(plain):  # a dead process had written it anew already
+            disk.sync_folder(self._log.folder)
             disk.unlink(segment.path)
             return
         draft = disk.draft_name(segment.path)
@@ -123,6 +124,7 @@ class _Rewrite:
             return
         disk.replace(draft, plain)
         if segment.length is not None:
+            disk.sync_folder(self._log.folder)  # the new name must be there before the old one goes
             disk.unlink(segment.path)
 
     def _records(self, segment: Segment) -> Iterator[tuple[bytes, bool]]:
