@@ -6,6 +6,7 @@ All values are made at run time from seeded generators: no whole secret stands i
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.capture.redact import WINDOW, Redactor
-from tests.capture.test_secrets import CLASSES, SHAPES, canaries, made
+from tests.capture.test_secrets import BY_KIND, CLASSES, SHAPES, canaries, made
 
 KEY = b"k" * 32
 
@@ -379,7 +380,38 @@ HOSTILE = [
     "sig=",
     "key-_",
     "authorization:",
+    "secret:a:",
+    "PASSWORD=a=",
+    "cookie:abcdefghabcdefgh",
+    "secret=\"a secret='b secret=`c ",
+    "A",
 ]
+
+
+@pytest.mark.parametrize("unit", ["secret:{}:", "cookie:{}", "PASSWORD={}=", "pwd:{}"])
+def test_a_value_does_not_reach_over_all_the_names_that_follow(unit: str) -> None:
+    """Else each name would be judged with the rest of the text as its value."""
+    row = BY_KIND[
+        {"s": "assigned-secret", "c": "cookie", "P": "env-secret", "p": "password"}[unit[0]]
+    ]
+    text = "".join(unit.format("abcdefgh" * 2) for _ in range(200))
+    reach = [len(found[0]) for found in re.finditer(row.pattern, text, re.ASCII)]
+    assert reach
+    assert max(reach) < 200
+
+
+def test_values_with_colons_and_equal_signs_go_in_full() -> None:
+    for text, secret in (
+        ("password: a7:b8:c9:d0", "a7:b8:c9:d0"),
+        ("password: :x1y2z3", ":x1y2z3"),
+        ("DB_PASSWORD=a7=b8==c9", "a7=b8==c9"),
+        ("api_key: 12345:aB3dE5gH7jK9", "12345:aB3dE5gH7jK9"),
+    ):
+        assert redacted(text) == text.replace(secret, "") + mark_in(redacted(text))
+
+
+def mark_in(text: str) -> str:
+    return text[text.index("[redacted:") : text.index("]") + 1]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

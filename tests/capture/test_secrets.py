@@ -181,6 +181,10 @@ def test_the_character_of_a_coarse_word_stands_in_it() -> None:
     assert all(char in word for char, word in secrets.COARSE)
 
 
+def test_a_pair_is_told_by_the_end_the_gate_looks_at() -> None:
+    assert all(len(word) <= 17 for row in secrets.PAIRS for word in row.literals)
+
+
 def test_every_literal_of_a_plain_row_is_behind_a_coarse_word() -> None:
     for row in secrets.PLAIN:
         coarse = [word for _, word in secrets.COARSE if word in row.literals[0]]

@@ -46,6 +46,7 @@ def read_along(folder: str, say: Say, stop: str) -> None:
     after = 0
     seen: set[str] = set()
     while not os.path.exists(stop):
+        time.sleep(0.002)  # leaves the writers some of the machine
         for event in log.read(after):
             if not isinstance(event, Event):
                 say(f"damage: {event}")

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from holdfast.engines.files import FileLog
 from holdfast.errors import Unavailable
@@ -25,14 +29,13 @@ def _share(folder: str) -> dict[str, object]:
     log.append([entry("relaxed")], durable=False)
 
     def child(name: str, say: Say) -> None:
+        signal.alarm(15)  # a lock that another thread held at the fork is held for ever
         for n in range(60):
             log.append([entry(f"{name}-{n}", 50 + n)], durable=n % 4 != 0)
             say(f"{name}-{n}")
 
-    children = [
-        spawn(lambda say: child("a", say)),
-        spawn(lambda say: child("b", say)),
-    ]
+    with _busy_flusher(log):
+        children = [spawn(lambda say: child("a", say)), spawn(lambda say: child("b", say))]
     acked = ["before", "before2", "relaxed"]
     for n in range(60):
         log.append([entry(f"parent-{n}")])
@@ -42,6 +45,24 @@ def _share(folder: str) -> dict[str, object]:
         assert one.status == 0, one
     log.close()
     return {"acked": acked}
+
+
+@contextmanager
+def _busy_flusher(log: FileLog) -> Iterator[None]:
+    """Its thread is awake: it holds the lock it shares with whoever appends."""
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with log._flusher._changed:
+            holds.set()
+            done.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    holds.wait()
+    yield
+    done.set()
+    thread.join()
 
 
 def _killed_holder(folder: str) -> dict[str, object]:

@@ -37,17 +37,25 @@ def kill_everywhere(
     template = os.path.join(place, "template")
     operation.prepare(template, Disk())
     total = Findings()
+    _import_everything(operation, _fresh(template, place))
     counted = count_calls(_work(operation, _fresh(template, place)), os.path.join(place, "trace"))
     if not reads:
         counted = Counter({call: n for call, n in counted.items() if call not in READS})
     for call, times in sorted(counted.items()):
         for nth in range(1, times + 1):
-            found = _kill(operation, _fresh(template, place), call, nth)
+            found = _kill(operation, _fresh(template, place), call, nth, last=nth == times)
             where = f"{operation.name}, {call} {nth} of {times}"
             for trouble in (found.lost, found.duplicated, found.spliced, found.wrong):
                 trouble[:] = [f"{where}: {said}" for said in trouble]
             total.add(found)
     return total, dict(counted)
+
+
+def _import_everything(operation: Operation, folder: str) -> None:
+    """Once here, so that no child's first time counts among the calls of the operation."""
+    log = FileLog(folder, operation.settings)
+    operation.run(log, lambda _: None)
+    log.close()
 
 
 def _fresh(template: str, place: str) -> str:
@@ -72,7 +80,7 @@ def _work(operation: Operation, folder: str) -> Work:
     return run
 
 
-def _kill(operation: Operation, folder: str, call: str, nth: int) -> Findings:
+def _kill(operation: Operation, folder: str, call: str, nth: int, *, last: bool) -> Findings:
     inject = f"inject={call}:signal=KILL:when={nth}"
     traced = Traced(_work(operation, folder), "-e", f"trace={call}", "-e", inject)
     names = _names(operation)
@@ -82,7 +90,7 @@ def _kill(operation: Operation, folder: str, call: str, nth: int) -> Findings:
     found = look(
         folder, acked, operation.offered, erased=operation.erased, dropped=operation.dropped
     )
-    if traced.child.status == 0:  # a count off by one would leave points untried
+    if traced.child.status == 0 and not last:  # a reader let go later makes one call more or less
         found.wrong.append("was not killed")
     if operation.erased:
         log = FileLog(folder)

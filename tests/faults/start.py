@@ -29,7 +29,7 @@ def start(
         env={**os.environ, **(env or {})},
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=100,
     )
     if done.returncode:
         raise AssertionError(f"{run} {args} ended with {done.returncode}:\n{done.stderr[-6000:]}")
@@ -37,9 +37,11 @@ def start(
     return result
 
 
-def clean(found: dict[str, Any]) -> bool:
-    """Nothing lost, doubled, spliced or wrong."""
-    return not any(found[trouble] for trouble in ("lost", "duplicated", "spliced", "wrong"))
+def assert_clean(found: dict[str, Any]) -> None:
+    """Nothing lost, doubled, spliced or wrong; else every word about it."""
+    kinds = ("lost", "duplicated", "spliced", "wrong")
+    said = [f"{kind}: {what}" for kind in kinds for what in found[kind]]
+    assert not said, "\n".join(said[:50])
 
 
 def main(name: str, args: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import need
-from tests.faults.start import PRIVATE_MOUNTS, clean, start
+from tests.faults.start import PRIVATE_MOUNTS, assert_clean, start
 
 
 @pytest.mark.tools
@@ -25,14 +25,14 @@ def test_a_full_disk_refuses_and_the_same_log_goes_on_when_there_is_room(
         size=size,
     )
     assert found["acked"] > 2
-    assert clean(found), found
+    assert_clean(found)
 
 
 @pytest.mark.tools
 def test_without_room_for_a_copy_nothing_torn_is_cut(tmp_path: Path) -> None:
     need("mount", "unshare", root=True)
     found = start("full", before=PRIVATE_MOUNTS, what="full while mending", place=str(tmp_path))
-    assert clean(found), found
+    assert_clean(found)
 
 
 @pytest.mark.parametrize("limit", ["file size", "open files", "memory", "threads"])
@@ -40,4 +40,4 @@ def test_a_process_at_its_limit_says_so_and_goes_on_when_it_is_lifted(
     limit: str, tmp_path: Path
 ) -> None:
     found = start("full", what="limited", place=str(tmp_path), limit=limit)
-    assert clean(found), found
+    assert_clean(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from holdfast.engines.files import FileLog
 from holdfast.model.events import Event
 from tests.faults.logs import check_log, entry
-from tests.faults.start import clean, start
+from tests.faults.start import assert_clean, start
 
 
 def test_eight_writers_of_two_thousand_each_while_others_read(place: Path) -> None:
@@ -22,14 +22,14 @@ def test_eight_writers_of_two_thousand_each_while_others_read(place: Path) -> No
         seed=7,
     )
     assert found["acked"] == 16_000
-    assert clean(found), found
+    assert_clean(found)
 
 
 def test_four_writers_on_a_real_disk(tmp_path: Path) -> None:
     folder = str(tmp_path / "log")
     found = start("crowd", what="together", folder=folder, writers=4, count=600, readers=1, seed=9)
     assert found["acked"] == 2400
-    assert clean(found), found
+    assert_clean(found)
 
 
 def test_a_fork_while_the_log_is_open_shares_nothing_with_its_parent(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import need
-from tests.faults.start import PRIVATE_MOUNTS, clean, start
+from tests.faults.start import PRIVATE_MOUNTS, assert_clean, start
 
 pytestmark = pytest.mark.tools
 
@@ -27,7 +27,7 @@ def test_a_power_cut_costs_nothing_acknowledged(protocol: str, tmp_path: Path) -
         place=str(tmp_path),
     )
     assert found["acked"] > 0
-    assert clean(found), found
+    assert_clean(found)
 
 
 def test_the_cut_is_real_because_what_is_never_synced_is_lost(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ def test_unsynced_records_that_come_back_as_nuls_hide_no_other(tmp_path: Path) -
     need("mkfs.ext4", "unshare", "mount", root=True)
     found = start("cuts", before=PRIVATE_MOUNTS, what="nuls", place=str(tmp_path), seed=1)
     assert found["nuls"] > 0
-    assert clean(found), found
+    assert_clean(found)

@@ -190,6 +190,7 @@ def test_a_process_killed_while_it_gives_up_a_segment_leaves_one_copy_of_everyth
         disk.fail_sync_at, disk.crash_at = disk.syncs + 1, disk.calls + crash_at
         with contextlib.suppress(Crash, HoldfastError):
             machine.run(log)
+        machine.cut()
         log._flusher.close()
         dead, disk.dead = disk.dead, True
         disk.abandon()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.conftest import need
-from tests.faults.start import clean, start
+from tests.faults.start import assert_clean, start
 
 SOURCE = Path(__file__).with_name("torn.c")
 #: a line is 249 bytes: nothing, a byte, within the header, all but the newline, all of it
@@ -30,4 +30,4 @@ def test_a_torn_write_costs_no_other_record(name: str, tmp_path: Path) -> None:
     shim = build(tmp_path)
     found = start("torn", env={"LD_PRELOAD": shim}, shim=shim, name=name, cuts=CUTS)
     assert found["torn"] >= len(CUTS)
-    assert clean(found), found
+    assert_clean(found)

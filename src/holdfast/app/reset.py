@@ -6,6 +6,8 @@ import os
 import shutil
 
 from holdfast.capture.disk import Disk
+from holdfast.capture.layout import LOCK
+from holdfast.capture.lock import Lock
 from holdfast.capture.stamp import timestamp
 from holdfast.engines.files.trouble import translated
 from holdfast.errors import Denied, NotFound
@@ -32,11 +34,17 @@ def reset(
     aside = os.path.join(chosen.home, "set-aside", f"{os.path.basename(folder)}-{stamp}")
     with translated("setting the project aside"):
         disk.make_folder(os.path.dirname(aside))
-        disk.replace(folder, aside)
+        lock = Lock(os.path.join(folder, LOCK), disk)
+        try:
+            lock.acquire(chosen.log.lock_timeout)  # nobody is in the middle of a write
+            disk.replace(folder, aside)
+        finally:
+            lock.close()
         disk.sync_folder(os.path.dirname(folder))
-        anchors = chain_files(chosen, project_id) + ".anchors"
-        if os.path.exists(anchors):  # they speak of the old log
-            disk.replace(anchors, f"{anchors}.{stamp}")
+        for ending in (".anchors", ".chain.key"):  # they speak of the old log
+            kept = chain_files(chosen, project_id) + ending
+            if os.path.exists(kept):
+                disk.replace(kept, f"{kept}.{stamp}")
         if purge:
             shutil.rmtree(aside)
     return "" if purge else aside

@@ -20,7 +20,12 @@ from __future__ import annotations
 import re
 
 from . import secrets
+from .judge import plausible, regex
 from .secrets import Format
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hmac import HMAC
 
 Span = tuple[int, int, str]
 #: in the order hits are sorted by: where the secret starts, whether a rule had to be asked, minus
@@ -36,28 +41,31 @@ _BEHIND = 64
 _EVIDENCE = 256
 
 _RUN = b"a" * 16
-_CLASS = b" " * 48 + b"d" * 10 + b" " * 7 + b"u" * 26 + b" " * 6 + b"l" * 26 + b" " * 133
-_SHAPE = bytes(97 if byte in b"_+/=-" or _CLASS[byte] != 32 else 32 for byte in range(256))
+_TOKEN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=-"
+_SHAPE = bytes(97 if byte in _TOKEN else 32 for byte in range(256))
 _SPLIT = bytes(95 if byte in b"-_. " else byte for byte in range(256))
 _FOLD = bytes(range(256)).lower().replace(b":", b"=").replace(b">", b"=")
 _DROPPED = b" \t\"'`\\[]_.-0123456789"
+# The rails of a private key, and a line of one whose closing rail is missing.
+_BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
+_FINISH = r"-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
+_KEY_LINE = (
+    r"(?:\\[nrt]|[^A-Za-z0-9/=]){0,40}+(?:[0-9]{1,7}[^A-Za-z0-9+/=]{1,8})?"
+    r"(?:[A-Za-z0-9+/]{16,16384}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment|Hash):[^\n\\]{0,100})"
+)
+
 _MARK = r"\[redacted:[a-z0-9-]{1,32}:[0-9a-f]{12}\]"
-
-_compiled: dict[str, re.Pattern[str]] = {}
-
-
-def _regex(source: str) -> re.Pattern[str]:
-    """Compiled on first need: a hook that sees nothing suspicious compiles nothing."""
-    found = _compiled.get(source)
-    if found is None:
-        found = _compiled[source] = re.compile(source, re.ASCII)
-    return found
-
 
 # Literals by their last characters before the delimiter, which is where the views are split.
 _PAIR_ENDS: dict[bytes, list[tuple[bytes, Format]]] = {}
 _RUN_ENDS: dict[bytes, list[tuple[bytes, Format]]] = {}
-_INFIXES = [(word, row) for row in secrets.RUNS for word in row.literals if word[-1] not in "-_. "]
+_RARE = "J:_.-/LGKSBCzxqpTIEt"  # a single character is found, or found missing, at once
+_INFIXES = [
+    (min(word, key=lambda char: _RARE.find(char) % 99), word, row)
+    for row in secrets.RUNS
+    for word in row.literals
+    if word[-1] not in "-_. "
+]
 for _row in secrets.PAIRS:
     for _word in _row.literals:
         _PAIR_ENDS.setdefault(_word[-4:-1].encode(), []).append((_word[:-1].encode(), _row))
@@ -95,7 +103,7 @@ def _in_runs(raw: bytes, shape: bytes, at: int) -> list[Format]:
         at = shape.find(_RUN, end)
     runs = b"\n".join(parts)
     text = runs.decode("latin-1")  # a str is searched faster than bytes
-    seen = {row.rank: row for word, row in _INFIXES if word in text}
+    seen = {row.rank: row for char, word, row in _INFIXES if char in text and word in text}
     for end_of_part in {part[-2:] for part in runs.translate(_SPLIT).split(b"_")}:
         for literal, row in _RUN_ENDS.get(end_of_part, ()):
             if literal in runs:
@@ -105,69 +113,12 @@ def _in_runs(raw: bytes, shape: bytes, at: int) -> list[Format]:
 
 def _in_pairs(raw: bytes) -> list[Format]:
     seen: dict[int, Format] = {}
-    for part in raw.translate(_FOLD, _DROPPED).split(b"="):
-        for word, row in _PAIR_ENDS.get(part[-3:], ()):
+    parts = raw.translate(_FOLD, _DROPPED).split(b"=")
+    for part in {part[-16:] for part in parts if part[-3:] in _PAIR_ENDS}:
+        for word, row in _PAIR_ENDS[part[-3:]]:
             if part.endswith(word):
                 seen[row.rank] = row
     return [seen[rank] for rank in sorted(seen)]
-
-
-def plausible(rule: str, value: str, quoted: bool, after: str) -> bool:
-    """The rule of entropy and length, with the allow-list before it."""
-    if rule == "cookie":
-        return any(looks_random(part, 2) for part in re.split("[;=, ]", value) if len(part) > 15)
-    value = value[:256]
-    word = len(value) < 3 or value.strip().lower() in secrets.WORDS
-    if word or _regex(secrets.PLACEHOLDER).search(value):
-        return False
-    if rule == "url":
-        return True
-    if len(set(value)) < 4 or (not quoted and (after in "([" or _regex(secrets.CODE).match(value))):
-        return False
-    if rule == "user":
-        return not value.isdigit()
-    named = _regex(secrets.NAMED).search(value) is not None
-    if rule == "env" and value.isidentifier() and ("_" in value or value.isalpha()):
-        word = value.isalpha() and value.islower() and len(value) >= 8 and not named
-        return word or looks_random(value, 4 if named else 3)
-    if rule == "env":
-        return len(value) >= 6
-    if rule == "token":
-        word = named and not quoted and value.isidentifier()
-        return not word and looks_random(value, 2 if quoted else 3)
-    if rule == "spoken":
-        value = value.rstrip(".,:;!?")
-    return _is_password(value, quoted, named, after if rule == "password" else ")")
-
-
-def looks_random(value: str, least: int) -> bool:
-    """Whether letters and digits change places as often as they do in no word of a language."""
-    classes = value.encode("ascii", "replace").translate(_CLASS).replace(b" ", b"")
-    turns = sum(map(classes.count, (b"lu", b"ul", b"ld", b"dl", b"ud", b"du")))
-    digits = classes.count(b"d")
-    if not digits:
-        return len(value) >= 16 and turns * 3 >= len(value)
-    if digits == len(classes) or len(value) < 8 or len(set(value)) < 6:
-        return False
-    return turns >= max(least, len(value) // 5)
-
-
-def _is_password(value: str, quoted: bool, named: bool, after: str) -> bool:
-    if " " in value:
-        return quoted and looks_random(value, 3)
-    if value.isdigit():
-        return len(value) >= (4 if quoted else 6) and (quoted or after not in ",)")
-    if re.sub("[_.-]", "", value).isalpha():
-        if named or not value.isalpha():
-            return False
-        if quoted:
-            return len(value) >= 6 and not value.istitle()
-        return len(value) >= (8 if after in ";&" else 12) and value.islower()
-    if quoted:
-        return len(value) >= 5
-    if value.isidentifier() and (named or "_" in value) and not looks_random(value, 3):
-        return False
-    return len(value) >= 6
 
 
 class _Scan:
@@ -179,6 +130,8 @@ class _Scan:
         #: kind -> where its search goes on, when its last match reached beyond a cut
         self.resume = resume
         self.hits: list[_Hit] = []
+        #: a text that offers many values offers the same ones again and again
+        self._verdicts: dict[tuple[str, str, str, str], bool] = {}
 
     def run(self, start: int, stop: int) -> None:
         """Looks from ``start`` to the cut; matches may reach to ``stop``."""
@@ -201,27 +154,38 @@ class _Scan:
 
     def row(self, row: Format, start: int, cut: int, stop: int, walls: tuple[int, int]) -> None:
         """Adds the matches of one format that begin in ``[start, cut)`` and touch no wall."""
-        search = _regex(row.pattern).search
+        text, rule, group = self.text, row.rule, row.group
+        search = regex(row.pattern).search
         stop = min(stop, cut + row.longest + 1)
         at = max(start, self.resume.get(row.kind, 0))
         while at < cut:
-            found = search(self.text, at, stop)
-            if found is None or found.start() >= cut:
+            found = search(text, at, stop)
+            if found is None:
                 break
-            left, right = found.span((found.lastindex or 0) if row.group < 0 else row.group)
-            end = found.end() + self.text.startswith("\\", found.end())  # an escape cut in two
-            touches = found.start() == walls[0] or walls[1] in (found.end(), end)
-            if not touches and (not row.rule or self._passes(row.rule, left, right)):
-                self.hits.append((left, bool(row.rule), -right, row.rank, row.kind))
-                at = found.end()
+            begin, end = found.span()
+            if begin >= cut:
+                break
+            left, right = found.span((found.lastindex or 0) if group < 0 else group)
+            # the last: an escape cut in two
+            if begin == walls[0] or end == walls[1] or (end + 1 == walls[1] and text[end] == "\\"):
+                passes = False
             else:
-                at = left if left > found.start() else found.end()
+                passes = not rule or self._passes(rule, left, right)
+            if passes:
+                self.hits.append((left, bool(rule), -right, row.rank, row.kind))
+            at = end if passes or left == begin else left
         if at > cut:
             self.resume[row.kind] = at
 
     def _passes(self, rule: str, left: int, right: int) -> bool:
-        quoted = self.text[left - 1 : left] in ('"', "'", "`")
-        return plausible(rule, self.text[left:right], quoted, self.text[right : right + 1] or "\n")
+        text = self.text
+        asked = (rule, text[left:right], text[left - 1 : left], text[right : right + 1])
+        verdict = self._verdicts.get(asked)
+        if verdict is None:
+            _, value, before, after = asked
+            verdict = plausible(rule, value, before in ('"', "'", "`"), after or "\n")
+            self._verdicts[asked] = verdict
+        return verdict
 
 
 def _pieces(text: str, start: int, cut: int, stop: int) -> list[tuple[int, int, int]]:
@@ -240,7 +204,7 @@ def _pieces(text: str, start: int, cut: int, stop: int) -> list[tuple[int, int, 
 def _marks(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     """The marks that stand in the text already."""
     any_mark = text.find("[redacted:", start, stop) >= 0
-    return [one.span() for one in _regex(_MARK).finditer(text, start, stop)] if any_mark else []
+    return [one.span() for one in regex(_MARK).finditer(text, start, stop)] if any_mark else []
 
 
 def _merged(hits: list[_Hit], done: int) -> list[Span]:
@@ -260,17 +224,17 @@ def _key_blocks(text: str, start: int, final: bool) -> tuple[list[_Hit], int]:
     at = text.find("-----BEGIN ", start)
     while at >= 0:
         following = text.find("-----BEGIN ", at + 11)
-        head = _regex(secrets.BEGIN).match(text, at)
+        head = regex(_BEGIN).match(text, at)
         if head is not None:
             body = head.end()
             stop = min(at + WINDOW, following if following >= 0 else len(text))
-            rail = _regex(secrets.FINISH).search(text, body, stop)
+            rail = regex(_FINISH).search(text, body, stop)
             if rail is None and not final and stop == len(text):
                 return blocks, at
             end = rail.end() if rail else body
-            while rail is None and (line := _regex(secrets.KEY_LINE).match(text, end, stop)):
+            while rail is None and (line := regex(_KEY_LINE).match(text, end, stop)):
                 end = line.end()
-            if _regex(r"[A-Za-z0-9+/]{24}").search(text, body, end):
+            if regex(r"[A-Za-z0-9+/]{24}").search(text, body, end):
                 blocks.append((at, False, -end, -1, "private-key"))
         at = following
     return blocks, -1
@@ -281,6 +245,7 @@ class Redactor:
 
     def __init__(self, key: bytes, extra_paths: tuple[str, ...] = ()) -> None:
         self._key = key
+        self._keyed: HMAC | None = None
         self._denied = secrets.DENIED
         for path in extra_paths:
             glob = re.escape(path.replace("\\", "/").lower()).replace(r"\*", "[^/]*")
@@ -307,7 +272,7 @@ class Redactor:
     def denied(self, path: str) -> bool:
         """Whether this file holds secrets, by its name."""
         plain = path.strip().strip("\"'`").replace("\\", "/").lower()
-        return bool(_regex(self._denied).search(plain)) and not _regex(secrets.PUBLIC).search(plain)
+        return bool(regex(self._denied).search(plain)) and not regex(secrets.PUBLIC).search(plain)
 
     def mentions_denied(self, text: str) -> str | None:
         """The first word of a command that names such a file."""
@@ -326,18 +291,28 @@ class Redactor:
     def replaced(self, text: str, start: int, stop: int, spans: list[Span]) -> str:
         """``text[start:stop]`` with a mark in place of each span."""
         parts: list[str] = []
+        marks: dict[tuple[str, str], str] = {}
         for left, right, kind in spans:
-            parts += (text[start:left], self._mark(text[left:right], kind))
+            secret = text[left:right]
+            mark = marks.get((secret, kind))
+            if mark is None:
+                mark = marks[secret, kind] = self._mark(secret, kind)
+            else:
+                self._counts[kind] += 1
+            parts += (text[start:left], mark)
             start = right
         parts.append(text[start:stop])
         return "".join(parts)
 
     def _mark(self, secret: str, kind: str) -> str:
-        import hmac  # only here: a hook that finds no secret does not pay for the import
+        if self._keyed is None:
+            import hmac  # only here: a hook that finds no secret does not pay for the import
 
+            self._keyed = hmac.new(self._key, digestmod="sha256")
         self._counts[kind] = self._counts.get(kind, 0) + 1
-        raw = secret.encode("utf-8", "surrogatepass")
-        return f"[redacted:{kind}:{hmac.digest(self._key, raw, 'sha256').hex()[:12]}]"
+        keyed = self._keyed.copy()
+        keyed.update(secret.encode("utf-8", "surrogatepass"))
+        return f"[redacted:{kind}:{keyed.hexdigest()[:12]}]"
 
 
 class StreamRedactor:

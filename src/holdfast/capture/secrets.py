@@ -47,9 +47,19 @@ class Format:
         self.rank = 0
 
 
-# What may stand before a token: no letter or digit, unless these end an escape (\n in JSON text,
-# %3D in a URL) or a colour code of a terminal.
-_LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=%[0-9A-F]{2})|(?<=[0-9\[]m))"
+def _left(literal: str = "") -> str:
+    """The literal, and what may stand before it.
+
+    That is no letter or digit, unless these end an escape (\n in JSON text, %3D in a URL) or a
+    colour code of a terminal. Asked after the literal, which is found many times faster.
+    """
+    back = rf"[^\n]{{{len(literal)}}}" if literal else ""
+    return (
+        rf"{literal}(?:(?<![A-Za-z0-9]{back})|(?<=\\[nrtbf]{back})|(?<=%[0-9A-F]{{2}}{back})"
+        rf"|(?<=[0-9\[]m{back}))"
+    )
+
+
 _END = r"(?![A-Za-z0-9])"
 _URLSAFE = "[A-Za-z0-9_-]"
 _ALNUM = "[A-Za-z0-9]"
@@ -121,7 +131,11 @@ dynatrace             dt0                   dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z
 
 def _token(line: str) -> Format:
     kind, literals, pattern, *longest = line.split()
-    for name, source in (("@left@", _LEFT), ("@end", _END), ("@url", _URLSAFE), ("@alnum", _ALNUM)):
+    if pattern.startswith("@left@"):
+        rest = pattern.removeprefix("@left@")
+        size = next(at for at, char in enumerate(rest) if not char.isalnum() and char not in "_-/")
+        pattern = _left(rest[:size]) + rest[size:]
+    for name, source in (("@end", _END), ("@url", _URLSAFE), ("@alnum", _ALNUM)):
         pattern = pattern.replace(name, source)
     return Format(kind, literals, pattern, longest=int(longest[0]) if longest else 600)
 
@@ -131,7 +145,7 @@ RUNS: tuple[Format, ...] = (
     Format(
         "openai",
         "sk-",
-        rf"{_LEFT}sk-(?:(?:proj|svcacct|admin|service|None)-{_URLSAFE}{{20,512}}"
+        rf"{_left('sk-')}(?:(?:proj|svcacct|admin|service|None)-{_URLSAFE}{{20,512}}"
         rf"|{_ALNUM}{{20}}T3BlbkFJ{_ALNUM}{{10,64}}|{_ALNUM}{{32,256}})",
     ),
     Format(
@@ -151,7 +165,7 @@ RUNS: tuple[Format, ...] = (
     Format(
         "jwt",
         "eyJ",
-        rf"{_LEFT}eyJ{_URLSAFE}{{13,4096}}+\.{_URLSAFE}{{4,16384}}+\.{_URLSAFE}{{4,4096}}+"
+        rf"{_left('eyJ')}{_URLSAFE}{{13,4096}}+\.{_URLSAFE}{{4,16384}}+\.{_URLSAFE}{{4,4096}}+"
         rf"(?:\.{_URLSAFE}{{4,4096}}+)?(?:\.{_URLSAFE}{{4,64}}+)?",
         longest=28_800,
     ),
@@ -170,9 +184,9 @@ DOTTED: tuple[Format, ...] = (
     Format(
         "discord",
         ".",
-        rf"{_LEFT}(?<![_-])[MNO]{_URLSAFE}{{23,27}}\.{_URLSAFE}{{6,7}}\.{_URLSAFE}{{27,64}}",
+        rf"{_left()}(?<![_-])[MNO]{_URLSAFE}{{23,27}}\.{_URLSAFE}{{6,7}}\.{_URLSAFE}{{27,64}}",
     ),
-    Format("airtable", ".", rf"{_LEFT}pat{_ALNUM}{{14}}\.[0-9a-f]{{64}}{_END}"),
+    Format("airtable", ".", rf"{_left('pat')}{_ALNUM}{{14}}\.[0-9a-f]{{64}}{_END}"),
 )
 
 # Between a name and its value: closing quotes, blanks, perhaps a type, one separator, blanks.
@@ -180,17 +194,37 @@ _GAP = r"""["'`\]\\]{0,4}[ \t]{0,8}"""
 _TYPED = r"""(?::[ \t]?&?[A-Za-z_.\[\]|]{1,40}[ \t]?(?==))?+"""
 _IS = rf"{_GAP}{_TYPED}(?::=|=>|:|={{1,3}}|>)[ \t]{{0,8}}"
 _QUOTE = r"""\\{0,3}["']?"""
-_VALUE = (
-    r"""(?:[bru@]?(?:\\{1,3}"([^"\\\n]{1,2048})|\\{1,3}'([^'\\\n]{1,2048})|`([^`\n]{1,2048})"""
-    r"""|"((?:[^"\\\n]|\\[^\n]){1,2048})|'((?:[^'\\\n]|\\[^\n]){1,2048}))"""
-    r"""|([^\s"'`,;&<>(){}\[\]|\\=]{1,2048}+={0,2}))"""
-)
+_WORD = r"""[^\s"'`\\<>(){}\[\]"""
+_BARE = r"""[^\s"'`,;&<>(){}\[\]|\\="""
+
+
+def _value(least: int) -> str:
+    """What is assigned, with or without quotes; shorter ones no rule would take."""
+    quoted = f"{{{least},2048}}"
+    escaped = f"{{{(least + 1) // 2},2048}}"
+    return (
+        rf"""(?:[bruBRU@]?(?:\\{{1,3}}"([^"\\\n]{quoted})|\\{{1,3}}'([^'\\\n]{quoted})"""
+        rf"""|`([^`\n]{quoted})|"((?:[^"\\\n]|\\[^\n]){escaped})|'((?:[^'\\\n]|\\[^\n]){escaped}))"""
+        # names with a colon each would make every value as long as the rest of the text
+        rf"""|((?={_BARE}]{{{least}}}){_BARE}:]{{0,2048}}+(?::{_BARE}]{{0,128}}+)?={{0,2}}))"""
+    )
+
+
+def _any_case(names: str) -> str:
+    """The names in any case; the first letter apart, for classes are passed over faster."""
+    rest: dict[str, list[str]] = {}
+    for name in names.split():
+        rest.setdefault(name[0], []).append(name[1:])
+    each = (f"[{first}{first.upper()}](?i:{'|'.join(rest[first])})" for first in rest)
+    return f"(?:{'|'.join(each)})[0-9]{{0,3}}"
+
+
 _KEYS = "api|app|access|secret|private|auth|signing|encryption|master|shared|account"
-_LOGIN_NAME = r"(?:pass(?:word|wd|phrase|code|wort)|(?<![a-z])pass|pwd)[0-9]{0,3}"
-_NAME = (
-    r"(?:secret|token|credentials?|secret[_.-]?key[_.-]?base|(?<=[_-])auth"
-    rf"|(?:{_KEYS})[_. -]?key)[0-9]{{0,3}}"
-)
+_LOGIN_NAME = _any_case("pass(?:word|wd|phrase|code|wort) p(?<![a-z]p)ass pwd")
+_NAME = _any_case(
+    "secret token credentials? secret[_.-]?key[_.-]?base a(?<=[_-]a)uth "
+    + " ".join(f"{word}[_.@-]?key" for word in _KEYS.split("|"))
+).replace("@", " ")
 _LOGIN_PAIRS = "|".join(f"pass{end}=" for end in ("word", "wd", "phrase", "code", "wort", ""))
 _LOGIN_PAIRS += "|pwd="
 _PAIRS = "secret=|token=|credential=|credentials=|secretkeybase=|auth=|"
@@ -200,7 +234,7 @@ PAIRS: tuple[Format, ...] = (
     Format(
         "aws-secret-key",
         "secretaccesskey=|secretkey=|awssecret=",
-        rf"(?i:secret[_. -]?access[_. -]?key|secret[_. -]?key|aws[_. -]?secret){_IS}{_QUOTE}"
+        rf"(?:[sS](?i:ecret[_. -]?(?:access[_. -]?)?key)|[aA](?i:ws[_. -]?secret)){_IS}{_QUOTE}"
         r"([A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])",
         1,
         "token",
@@ -208,34 +242,36 @@ PAIRS: tuple[Format, ...] = (
     Format(
         "aws-session-token",
         "sessiontoken=|securitytoken=",
-        rf"(?i:(?:session|security)[_. -]?token){_IS}{_QUOTE}([A-Za-z0-9+/=%_-]{{80,4096}})",
+        rf"[sS](?i:e(?:ssion|curity)[_. -]?token){_IS}{_QUOTE}([A-Za-z0-9+/=%_-]{{80,4096}})",
         1,
         longest=4300,
     ),
-    Format("azure-account-key", "accountkey=", r"(?i:AccountKey)=([A-Za-z0-9+/]{40,100}={0,2})", 1),
+    Format(
+        "azure-account-key", "accountkey=", r"[aA](?i:ccountKey)=([A-Za-z0-9+/]{40,100}={0,2})", 1
+    ),
     Format(
         "azure-sas", "sig=", r"(?<![A-Za-z0-9])sig=([A-Za-z0-9%+/_-]{30,256}+={0,2})", 1, "token"
     ),
     Format(
         "signed-url",
         "signature=",
-        r"(?i:X-(?:Amz|Goog)-Signature|[?&]Signature)=([A-Za-z0-9%+/_~-]{30,1024}+={0,2})",
+        r"(?:[xX](?i:-(?:Amz|Goog)-Signature)|[?&](?i:Signature))=([A-Za-z0-9%+/_~-]{30,1024}+={0,2})",
         1,
         longest=1100,
     ),
-    Format("twilio", "sid=", rf"(?i:sid){_IS}{_QUOTE}((?:AC|SK)[0-9a-f]{{32}})(?![0-9a-f])", 1),
+    Format("twilio", "sid=", rf"[sS](?i:id){_IS}{_QUOTE}((?:AC|SK)[0-9a-f]{{32}})(?![0-9a-f])", 1),
     Format(
         "basic-auth",
         "authorization=",
-        rf"(?i:authorization){_IS}{_QUOTE}(?i:Basic)[ ]{{1,2}}([A-Za-z0-9+/=_-]{{6,1024}})",
+        rf"[aA](?i:uthorization){_IS}{_QUOTE}(?i:Basic)[ ]{{1,2}}([A-Za-z0-9+/=_-]{{6,1024}})",
         1,
         longest=1200,
     ),
     Format(
         "auth-header",
         "authorization=",
-        rf"(?i:authorization){_IS}{_QUOTE}(?:(?i:Bearer|Token|ApiKey|Digest|Key|SharedKey)[ ]{{1,2}})?"
-        r"([A-Za-z0-9._~+/-]{8,4096}+={0,2})",
+        rf"[aA](?i:uthorization){_IS}{_QUOTE}"
+        r"(?:(?i:Bearer|Token|ApiKey|Digest|Key|SharedKey)[ ]{1,2})?([A-Za-z0-9._~+/-]{8,4096}+={0,2})",
         1,
         "token",
         4300,
@@ -243,7 +279,9 @@ PAIRS: tuple[Format, ...] = (
     Format(
         "cookie",
         "cookie=",
-        r"""(?i:cookie)["']?:[ ]{0,2}["']?([^\s"'\\][^\n"'\\]{15,4096})""",
+        # up to the next cookie, or each would be read to the end of the last
+        r"""[cC](?i:ookie)["']?:[ ]{0,2}["']?(?=[^\s"'\\])"""
+        r"""((?:[^\n"'\\cC]|[cC](?!(?i:ookie)["']?:)){16,4096})""",
         1,
         "cookie",
         4200,
@@ -253,12 +291,13 @@ PAIRS: tuple[Format, ...] = (
         f"{_LOGIN_PAIRS}|{_PAIRS}",
         r"(?:PASS(?:WORD|WD|PHRASE|CODE|WORT)?|PWD|SECRET|TOKEN|CREDENTIALS?|SECRET_KEY_BASE|_AUTH"
         rf"|(?:{_KEYS.upper()})_?KEY)"
-        r"""[0-9]{0,3}=([^\s"'`\\<>$(){}\[\]][^\s"'`\\<>(){}\[\]]{3,512})""",
+        rf"""[0-9]{{0,3}}=(?!\$)((?={_WORD}]{{4}}){_WORD}=]{{0,512}}+(?:={_WORD}]{{0,128}}+)?)""",
         1,
         "env",
+        700,
     ),
-    Format("password", _LOGIN_PAIRS, rf"(?i:{_LOGIN_NAME}{_IS}{_VALUE})", -1, "password", 4300),
-    Format("assigned-secret", _PAIRS, rf"(?i:{_NAME}{_IS}{_VALUE})", -1, "token", 4300),
+    Format("password", _LOGIN_PAIRS, rf"{_LOGIN_NAME}{_IS}{_value(4)}", -1, "password", 4300),
+    Format("assigned-secret", _PAIRS, rf"{_NAME}{_IS}{_value(6)}", -1, "token", 4300),
 )
 
 # Every literal of a row of PLAIN holds one of these words; where none stands, no row is looked at.
@@ -338,34 +377,6 @@ PLAIN: tuple[Format, ...] = (
 
 for _rank, _row in enumerate((*RUNS, *DOTTED, *PAIRS, *PLAIN)):
     _row.rank = _rank
-
-# The rails of a private key, and a line of one whose closing rail is missing.
-BEGIN = r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
-FINISH = r"-----END [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----"
-KEY_LINE = (
-    r"(?:\\[nrt]|[^A-Za-z0-9/=]){0,40}+(?:[0-9]{1,7}[^A-Za-z0-9+/=]{1,8})?"
-    r"(?:[A-Za-z0-9+/]{16,16384}={0,2}|(?:Proc-Type|DEK-Info|Version|Comment|Hash):[^\n\\]{0,100})"
-)
-
-# Values that stand where a secret would, and are none.
-_PLAIN_WORDS = """
-none null nil true false undefined string str bytes int text hidden required optional value default
-test user username prompt basic bearer digest raw any object unset empty yes no input password
-passwd pass pwd secret token key apikey api_key invalid missing wrong field type number boolean
-email unknown disabled enabled anonymous guest public private xxx foo bar self name kwargs args env
-stdin keyring vault
-"""
-WORDS = frozenset(_PLAIN_WORDS.split())
-
-# ... and their shapes: a placeholder, a path of attributes, a name that speaks of a secret.
-PLACEHOLDER = (
-    r"(?i)^\$(?:[{(]|env:|[a-z_][a-z0-9_]*$)|^%(?:[(s]|[a-z_]+%)|^[{<]|^\*\*\*|\$\{|\{\{|\.\.\.|x{4}"
-    r"|example|change.?me|placeholder|your[_-]|^my[_-]?(?:pass|secret|token|key)|redacted|dummy"
-    r"|insert|replace.?me|^@[\w.:-]+$|^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$|^[a-z]{2,10}://"
-    r"|^(?:~|\.{0,2}|[a-z]:)[/\\][\w.-]{0,64}[/\\.]|^[\w-]{1,64}/[\w./-]{0,128}\.[a-z]{1,5}$"
-)
-CODE = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$"
-NAMED = r"(?i)pass|pwd|token|secret|key|cred|auth|user|value|param|field|self|config|type"
 
 # Files whose content is never kept, by the end of their path (lower case, forward slashes).
 _FILES = r"""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import errno
 import os
 from _thread import RLock  # `threading` itself costs a hook a millisecond
+from collections.abc import Sequence
 
 from . import line
 from .chain import START, Chain
@@ -31,11 +32,16 @@ from .repair import damage_entry, not_in, quarantine, said, unsaid
 from .tail import first_record, highest_record, last_record, last_sealed, torn_bytes
 
 _END_BYTES = 12
+_SESSION_END = b',"type":"session_ended@'
 _LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
 
 
 class Unsynced(OSError):
     """The disk refused to keep the bytes; nothing was acknowledged, the events are still yours."""
+
+
+class Unchained(OSError):
+    """This log is chained and this writer has no key; what it wrote would break the chain."""
 
 
 class Writer:
@@ -266,6 +272,8 @@ class Writer:
         """
         if not entries:
             return []
+        if self.chain is None and self.meta.get("integrity_mode") == "chained":
+            raise Unchained(errno.EPERM, "this log is chained; it needs its key to be written")
         if self._size >= self.segment_bytes:
             self.seal()
         link, seq, lines = self.last_link, self.last_seq, []
@@ -281,7 +289,21 @@ class Writer:
             self.sync(self._written)
         self._size = self._written
         self.last_seq, self.last_link = seq, link
+        if self.chain is not None and any(_SESSION_END in fields for fields, _ in entries):
+            self.anchor()
         return lines
+
+    def put_as_they_are(self, records: Sequence[bytes]) -> None:
+        """Append whole records of another log unchanged; they must come after what is here."""
+        seqs = [line.seq_and_id(record)[0] for record in records if line.whole(record)]
+        if len(seqs) < len(records) or sorted({*seqs}) != seqs or seqs[:1] <= [self.last_seq]:
+            raise FileExistsError(errno.EEXIST, "these records do not follow what is here")
+        if not records:
+            return
+        self._write(b"".join(record + b"\n" for record in records))
+        self.sync(self._written)
+        self._forget()
+        self._settle()
 
     def _write(self, data: bytes) -> None:
         try:

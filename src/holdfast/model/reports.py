@@ -37,11 +37,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def sound(self) -> bool:
-        """Nothing damaged, missing, edited or foreign."""
-        return not (self.damage or self.foreign or self.bad_blobs) and self.chain in (
-            "off",
-            "whole",
-        )
+        """Nothing damaged, missing or edited."""
+        return not (self.damage or self.bad_blobs) and self.chain in ("off", "whole")
 
 
 class Erasure(msgspec.Struct, frozen=True, kw_only=True):

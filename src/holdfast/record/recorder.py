@@ -15,7 +15,7 @@ from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Shaper, TooDeep, Unfit
 from holdfast.capture.stamp import timestamp
 from holdfast.capture.withhold import denied_path, without_content
-from holdfast.errors import Invalid, Limit, NotFound
+from holdfast.errors import Denied, Invalid, Limit, NotFound
 from holdfast.model.events import Draft, Entry, Event
 from holdfast.ports.clock import Clock, Ids
 from holdfast.ports.log import EventLog
@@ -26,6 +26,9 @@ from .trust import trust_of
 #: Events about Holdfast's own doings, which may wait for the window's sync: losing the last few
 #: milliseconds of them at a power cut costs a count, not a memory.
 BOOKKEEPING = frozenset({"item_accessed", "memory_recall", "memory_used", "prediction_scored"})
+
+#: What they say changes how a log is read, so nobody can have them recorded.
+_ONLY_THE_LOG = frozenset({"baseline", "subject_erased", "damage_found"})
 
 _MOST_REMEMBERED = 1024
 
@@ -64,6 +67,8 @@ class Recorder:
 
     def _entry(self, draft: Draft) -> Entry:
         kind = limits.event_type(draft.type)
+        if kind.partition("@")[0] in _ONLY_THE_LOG:
+            raise Denied(f"only the log itself records {kind}")
         at, fresh = draft.at, draft.event_id is None
         sources = tuple(map(self._id, limits.sources(draft.sources)))
         return Entry(

@@ -16,29 +16,26 @@ class SeenIds:
     """Event ids and their seqs, read from the log and from nowhere else.
 
     The last record taken in is looked at again each time: if it is no longer the same (an event that
-    was seen but never acknowledged and taken back, an erase), everything is read anew.
+    was seen but never acknowledged and taken back), or the generation rose (an erase, a retention),
+    everything is read anew.
     """
 
     def __init__(self) -> None:
         self._seqs: dict[str, int] = {}
         self._upto = 0
         self._crc = ""
-        self._dropped = 0
+        self._generation = 0
 
-    def catch_up(self, read: Read, dropped_through: int) -> None:
+    def catch_up(self, read: Read, generation: int) -> None:
         """Take in everything that came since."""
-        if dropped_through != self._dropped:
-            self._dropped = dropped_through
-            self._seqs = {name: seq for name, seq in self._seqs.items() if seq > dropped_through}
-        last = self._upto
-        if last > dropped_through:
-            found = read(last - 1)
+        if generation != self._generation:
+            self._seqs, self._upto, self._generation = {}, 0, generation
+        found = read(max(0, self._upto - 1))
+        if self._upto:
             same = next((p for p in found if isinstance(p, Piece)), None)
-            if same is None or (same.seq, crc_of(same.record)) != (last, self._crc):
+            if same is None or (same.seq, crc_of(same.record)) != (self._upto, self._crc):
                 self._seqs, self._upto = {}, 0
                 found = read(0)
-        else:
-            found = read(last)
         for piece in found:
             if isinstance(piece, Piece):
                 self._seqs.setdefault(seq_and_id(piece.record)[1], piece.seq)

@@ -20,7 +20,7 @@ import msgspec
 from holdfast.capture import line
 from holdfast.capture.chain import Chain
 from holdfast.capture.disk import Disk
-from holdfast.capture.layout import ACTIVE, Segment
+from holdfast.capture.layout import ACTIVE, SPOOL, Segment
 from holdfast.capture.repair import quarantine, unsaid
 from holdfast.capture.writer import Writer
 from holdfast.errors import Conflict, HoldfastError
@@ -78,8 +78,6 @@ class FileLog:
             if there and durable:
                 writer.sync()  # what is answered for must be on the disk, whoever wrote it
             recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
-            if any(entry.type.startswith("session_ended@") for entry in entries):
-                writer.anchor()
         if not durable and not self._flusher.soon():
             self._sync()
         return recorded
@@ -109,7 +107,7 @@ class FileLog:
 
     def _drain(self, writer: Writer) -> None:
         try:
-            seen = self.disk.stat(os.path.join(self.folder, "spool")).st_mtime_ns
+            seen = self.disk.stat(os.path.join(self.folder, SPOOL)).st_mtime_ns
         except FileNotFoundError:
             return
         if seen != self._spool_seen:
@@ -144,9 +142,9 @@ class FileLog:
     def found(self, after: int = 0) -> Iterator[Piece | Damage]:
         """The same as bytes."""
         with translated("reading"):
-            after = max(after, self.retained_through())
             every = partial(pieces, self.disk, self.folder)
-            yield from each_id_once(in_order(every(after), every, after), every)
+            dropped = self.retained_through()
+            yield from each_id_once(in_order(every(after), every, after, dropped), every)
 
     def retained_through(self) -> int:
         """The last seq a retention dropped; 0 when nothing ever was."""
@@ -173,7 +171,8 @@ class FileLog:
 
     def _catch_up_ids(self) -> None:
         with self._reading_ids:
-            self._ids.catch_up(self.found, self.retained_through())
+            generation = int(meta.load(self.disk, self.folder).get("generation", 1))
+            self._ids.catch_up(self.found, generation)
 
     def head(self) -> Position:
         """How far the log goes, read from its end."""
@@ -260,6 +259,14 @@ class FileLog:
         with self._under_lock("erasing") as writer:
             self._already_there([subject])
             return erase.erase(self, writer, event_ids, (_fields(subject), subject.payload))
+
+    def restore(self, records: Sequence[bytes]) -> None:
+        """Append whole records of another log exactly as they are: same ids, same seqs, same bytes."""
+        with self._under_lock("restoring") as writer:
+            writer.put_as_they_are(records)
+            baselines = [r for r in records if b'"type":"baseline@' in r]
+            if baselines:
+                retain.adopt(self, baselines[-1])
 
     def retain(self, baseline: Entry, *, through: int) -> int:
         """Record the folded state up to `through`, then drop whole segments up to there."""

@@ -17,8 +17,11 @@ from .pieces import Piece
 Found = Iterator[Piece | Damage]
 
 
-def in_order(found: Found, again: Callable[[], Found], after: int) -> Found:
-    """Every record behind `after` once, by seq; `again` gives the same pieces a second time."""
+def in_order(found: Found, again: Callable[[], Found], after: int, dropped: int = 0) -> Found:
+    """Every record behind `after` once, by seq; `again` gives the same pieces a second time.
+
+    Up to `dropped` a missing seq was dropped by a retention and is no gap.
+    """
     expected = after + 1
     late: dict[int, Piece] | None = None
     for piece in found:
@@ -31,7 +34,7 @@ def in_order(found: Found, again: Callable[[], Found], after: int) -> Found:
         elif seq > expected:
             if late is None:
                 late = _late_pieces(again(), after)
-            yield from _fill(expected, piece, late)
+            yield from _fill(expected, piece, late, dropped)
             yield piece
         else:
             taken = late.get(seq) if late else None
@@ -86,14 +89,14 @@ def _late_pieces(found: Found, after: int) -> dict[int, Piece]:
     return late
 
 
-def _fill(expected: int, before: Piece, late: dict[int, Piece]) -> Found:
+def _fill(expected: int, before: Piece, late: dict[int, Piece], dropped: int) -> Found:
     for seq in sorted(seq for seq in late if expected <= seq < before.seq):
-        if seq > expected:
+        if seq > max(expected, dropped + 1):
             yield _said("gap", before, expected, seq - 1)
         yield _said("out_of_order", late[seq], seq, seq)
         yield late[seq]
         expected = seq + 1
-    if expected < before.seq:
+    if max(expected, dropped + 1) < before.seq:
         yield _said("gap", before, expected, before.seq - 1)
 
 

@@ -14,13 +14,18 @@ from holdfast.capture import line
 from holdfast.capture.layout import Segment
 from holdfast.capture.stamp import timestamp
 from holdfast.capture.writer import Writer
-from holdfast.model.events import Damage
+from holdfast.model.events import Damage, Event
 
 from . import meta
-from .pieces import pieces_of, segments
+from .decode import decode
+from .pieces import Piece, pieces_of, segments
 
 if TYPE_CHECKING:
     from .log import FileLog
+
+#: whose word it is that something was dropped or erased: Holdfast's or the operator's, and never
+#: that of an imported event
+OWN = ("system", "user")
 
 
 def retain(log: FileLog, writer: Writer, baseline: tuple[bytes, bytes], through: int) -> int:
@@ -47,10 +52,34 @@ def retain(log: FileLog, writer: Writer, baseline: tuple[bytes, bytes], through:
 
 
 def finish(log: FileLog, writer: Writer) -> int:
-    """Remove what an interrupted retention left behind; how far it reached."""
+    """Remove what an interrupted retention left behind; how far meta.json says it reached.
+
+    Only what a baseline in the log names is removed: meta.json alone is anybody's word.
+    """
     through = int(str(writer.meta["retained_through"]))
-    _drop(log, _ending_by(log, through))
+    if through in {_dropped(piece) for piece in log.found() if isinstance(piece, Piece)}:
+        _drop(log, _ending_by(log, through))
     return through
+
+
+def adopt(log: FileLog, baseline: bytes) -> None:
+    """Take over what a restored baseline says was dropped before it."""
+    state = dict(meta.load(log.disk, log.folder))
+    said = json.loads(baseline)["payload"]
+    state["retained_through"], state["retained_link"] = (
+        said["dropped_through"],
+        said["dropped_link"],
+    )
+    state["generation"] = int(state.get("generation", 1)) + 1
+    meta.save(log.disk, log.folder, state)
+
+
+def _dropped(piece: Piece) -> int:
+    if b'"type":"baseline@' not in piece.record:
+        return 0
+    event = decode(piece)
+    known = event.payload if isinstance(event, Event) and event.origin in OWN else {}
+    return int(known.get("dropped_through", 0))
 
 
 def _ending_by(log: FileLog, through: int) -> list[Segment]:

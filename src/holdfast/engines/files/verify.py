@@ -20,6 +20,7 @@ from holdfast.model.reports import Verified
 from . import meta
 from .decode import bodies_in, decode
 from .pieces import Piece, segments
+from .retain import OWN
 
 if TYPE_CHECKING:
     from .log import FileLog
@@ -90,9 +91,10 @@ class _Check:
         if event.erased:
             self.erased += 1
             self._blanked[event.event_seq] = event.event_id
-        if event.kind == "subject_erased" and isinstance(event.payload, dict):
+        own = event.origin in OWN and isinstance(event.payload, dict)
+        if own and event.kind == "subject_erased":
             self._erasable.update(map(str, event.payload.get("event_ids", ())))
-        if event.kind == "baseline" and isinstance(event.payload, dict):
+        if own and event.kind == "baseline":
             through, link = event.payload.get("dropped_through"), event.payload.get("dropped_link")
             if isinstance(through, int):
                 self._dropped[through] = str(link or START)
