@@ -32,17 +32,8 @@ PROSE = (_WORDS * 20)[:1000]
 
 def entry() -> tuple[bytes, bytes]:
     """Header fields and payload of an event of about 1 kB."""
-    fields = (
-        fresh_id("evt"),
-        "ses_1",
-        "coder",
-        "ana",
-        "user_message@1",
-        timestamp(),
-        "user",
-        3,
-        [],
-    )
+    who = ("ses_1", "coder", "ana", "user_message@1")
+    fields: tuple[object, ...] = (fresh_id("evt"), *who, timestamp(), "user", 3, ())
     return line.middle(fields), line.canonical({"text": PROSE})
 
 

@@ -6,9 +6,10 @@ import inspect
 import re
 from pathlib import Path
 
+from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli.commands import app
 from holdfast.model import settings
-from holdfast.model.events import EVENT_TYPES, TYPE_ALIASES
+from holdfast.model.events import EVENT_TYPES
 
 HERE = Path(__file__).parent
 _FIELD = re.compile(r"((?:    #: .*\n)+)    (\w+): (.+?)(?: = (.+))?\n")
@@ -21,7 +22,7 @@ def settings_page() -> str:
         "",
         "An argument wins over the environment, that over `.holdfast.toml` in the project, that over",
         "`config.toml` in your user configuration directory, that over the default. A repository's",
-        "`.holdfast.toml` may set `project_id`, `log.mode`, `log.window_ms` and `record.deny_paths`.",
+        "`.holdfast.toml` may set `project_id` and add to `record.deny_paths`, and nothing else.",
         "",
         "Environment: `HOLDFAST_HOME`.",
     ]

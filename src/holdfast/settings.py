@@ -2,7 +2,7 @@
 
 argument > environment > .holdfast.toml > the user's file > default. `.holdfast.toml` comes with a
 repository and so may be anybody's: it cannot say where data goes, which keys are used or what is
-trusted, only how this project's log is kept.
+trusted, nor take away anything the user asked for; it can only add files that are never recorded.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Any
 import msgspec
 from platformdirs import user_config_path, user_data_path
 
-from holdfast.errors import Invalid
+from holdfast.errors import Denied, Invalid
 from holdfast.model.settings import LogSettings, RecordSettings, Settings
 
 MARKER = ".holdfast.toml"
 _TABLES = {"log": LogSettings, "record": RecordSettings}
 #: what a repository may set of each table
-_FROM_REPOSITORY = {
-    "log": frozenset({"mode", "window_ms"}),
+_FROM_REPOSITORY: dict[str, frozenset[str]] = {
+    "log": frozenset(),
     "record": frozenset({"deny_paths"}),
 }
+_TOP_LEVEL = {"project_id", *_TABLES}
 
 
 def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -> Settings:
     """The settings that hold for a project root (or none), for an explicit home (or none)."""
     place = home or os.environ.get("HOLDFAST_HOME") or user_data_path("holdfast")
+    if "://" in os.fspath(place):
+        raise Invalid(
+            f"{os.fspath(place)!r} is not a folder; this Holdfast keeps its data in files"
+        )
     config = user_config_path("holdfast")
     tables: dict[str, dict[str, Any]] = {"log": {}, "record": {}}
     _overlay(tables, config / "config.toml", allowed=None)
@@ -49,6 +54,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return {}
+    except OSError as exc:
+        raise Denied(f"{path} cannot be read: {exc.strerror}") from exc
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise Invalid(f"{path} is not valid TOML: {exc}") from exc
 
@@ -57,6 +64,11 @@ def _overlay(
     tables: dict[str, dict[str, Any]], path: Path, allowed: dict[str, frozenset[str]] | None
 ) -> None:
     said = read_toml(path)
+    unknown = set(said) - _TOP_LEVEL
+    if unknown:
+        raise Invalid(
+            f"{path}: {min(unknown)} is no setting; there are {', '.join(sorted(_TABLES))}"
+        )
     for table, kind in _TABLES.items():
         values = said.get(table, {})
         if not isinstance(values, dict):
@@ -71,4 +83,8 @@ def _overlay(
             msgspec.convert(values, kind)
         except msgspec.ValidationError as exc:
             raise Invalid(f"{path}: [{table}] {exc}") from exc
+        # a repository adds to the files that are never recorded; it cannot take one off the list
+        denied = [*tables[table].get("deny_paths", ()), *values.get("deny_paths", ())]
         tables[table].update(values)
+        if denied:
+            tables[table]["deny_paths"] = denied

@@ -130,7 +130,9 @@ def test_reserved_projects_are_ordinary_logs_under_the_same_home(tmp_path: Path)
 def test_a_context_of_format_1_is_ignored_with_a_message(tmp_path: Path) -> None:
     (tmp_path / "contexts").mkdir()
     (tmp_path / "contexts" / "old.json").write_text("{}")
-    with holdfast.open(tmp_path, project="p") as hf:
+    with pytest.warns(UserWarning, match="format 1"):
+        hf = holdfast.open(tmp_path, project="p")
+    with hf:
         assert "format 1" in hf.notices[0]
         assert "untouched" in hf.notices[0]
     assert (tmp_path / "contexts" / "old.json").read_text() == "{}"

@@ -23,16 +23,45 @@ def user_file(text: str) -> None:
     path.write_text(text)
 
 
-def test_the_repository_wins_over_the_user_file_where_it_may_speak(tmp_path: Path) -> None:
-    user_file("[log]\nmode = 'durable'\nwindow_ms = 20\nsegment_bytes = 1000\n")
-    (tmp_path / ".holdfast.toml").write_text("[log]\nmode = 'batched'\n")
-    log = load(root=tmp_path).log
-    assert (log.mode, log.window_ms, log.segment_bytes) == ("batched", 20, 1000)
+def test_a_repository_adds_files_that_are_never_recorded_and_takes_none_off(tmp_path: Path) -> None:
+    user_file("[log]\nwindow_ms = 20\n[record]\ndeny_paths = ['*.private']\n")
+    for said, denied in (("[]", ("*.private",)), ("['*.mine']", ("*.private", "*.mine"))):
+        (tmp_path / ".holdfast.toml").write_text(f"[record]\ndeny_paths = {said}\n")
+        chosen = load(root=tmp_path)
+        assert chosen.record.deny_paths == denied
+        assert chosen.log.window_ms == 20
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[log]\nsegment_bytes = 1\n", "[record]\ndepth = 9999\n", "[log]\nmode = 'x'\n", "log = 3\n"],
+    [
+        "[log]\nsegment_bytes = -1\n",
+        "[log]\nwindow_ms = 100000000000000\n",
+        "[log]\nlock_timeout = nan\n",
+        "[record]\ndepth = 5000\n",
+        "[recrod]\ndepth = 5\n",
+    ],
+)
+def test_a_value_out_of_bounds_or_a_misspelt_table_is_refused(text: str) -> None:
+    user_file(text)
+    with pytest.raises(Invalid, match=r"config\.toml"):
+        load()
+
+
+def test_a_url_is_not_a_home() -> None:
+    with pytest.raises(Invalid, match="folder"):
+        load("postgresql://localhost/db")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[log]\nmode = 'batched'\n",
+        "[log]\nsegment_bytes = 1\n",
+        "[record]\ndepth = 9999\n",
+        "[log]\nmode = 'x'\n",
+        "log = 3\n",
+    ],
 )
 def test_a_repository_cannot_say_what_is_not_its_business(tmp_path: Path, text: str) -> None:
     (tmp_path / ".holdfast.toml").write_text(text)

@@ -137,7 +137,7 @@ def test_import_of_a_damaged_file_ends_with_seven(run: Any, tmp_path: Path) -> N
 def test_import_of_a_missing_file_is_a_sentence(run: Any) -> None:
     run("init")
     ran = run("import", "nowhere")
-    assert ran.code == 8
+    assert ran.code == 3
     assert "nowhere" in ran.err
     assert "Traceback" not in ran.err
 

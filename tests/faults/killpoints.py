@@ -43,7 +43,13 @@ def kill_everywhere(
         counted = Counter({call: n for call, n in counted.items() if call not in READS})
     for call, times in sorted(counted.items()):
         for nth in range(1, times + 1):
-            found = _kill(operation, _fresh(template, place), call, nth, last=nth == times)
+            # a tracer may attach a call too late, and a reader let go later makes one call less
+            for _ in range(3 if nth < times else 1):
+                killed, found = _kill(operation, _fresh(template, place), call, nth)
+                if killed:
+                    break
+            if not killed and nth < times:
+                found.wrong.append("was not killed")
             where = f"{operation.name}, {call} {nth} of {times}"
             for trouble in (found.lost, found.duplicated, found.spliced, found.wrong):
                 trouble[:] = [f"{where}: {said}" for said in trouble]
@@ -80,21 +86,19 @@ def _work(operation: Operation, folder: str) -> Work:
     return run
 
 
-def _kill(operation: Operation, folder: str, call: str, nth: int, *, last: bool) -> Findings:
+def _kill(operation: Operation, folder: str, call: str, nth: int) -> tuple[bool, Findings]:
     inject = f"inject={call}:signal=KILL:when={nth}"
     traced = Traced(_work(operation, folder), "-e", f"trace={call}", "-e", inject)
     names = _names(operation)
     acked = {*operation.acked, *(names[number] for number in traced.wait())}
     if traced.child.status not in (-9, 0):
-        return Findings(wrong=[f"ended with {traced.child.status}"])
+        return True, Findings(wrong=[f"ended with {traced.child.status}"])
     found = look(
         folder, acked, operation.offered, erased=operation.erased, dropped=operation.dropped
     )
-    if traced.child.status == 0 and not last:  # a reader let go later makes one call more or less
-        found.wrong.append("was not killed")
     if operation.erased:
         log = FileLog(folder)
         operation.run(log, acked.add)
         log.close()
         check_after(operation, folder, acked)
-    return found
+    return traced.child.status == -9, found

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.capture.disk import Disk
+from holdfast.capture.header import TYPE_ALIASES
 from holdfast.capture.origin import ORIGINS
 from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Shaper
@@ -22,7 +23,7 @@ from holdfast.engines.clock import SystemClock, UlidIds
 from holdfast.engines.files import FileLog
 from holdfast.engines.reference.log import MemoryLog
 from holdfast.errors import Conflict, HoldfastError, Invalid, Limit, NotFound
-from holdfast.model.events import EVENT_TYPES, TYPE_ALIASES, Draft, Event
+from holdfast.model.events import EVENT_TYPES, Draft, Event
 from holdfast.model.settings import LogSettings
 from holdfast.record import limits
 from holdfast.record.recorder import BOOKKEEPING, Recorder

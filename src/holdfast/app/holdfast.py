@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from holdfast.capture.parse import NOTES
 from holdfast.engines.files import FileBlobs, FileLog
-from holdfast.errors import NotFound
+from holdfast.errors import Invalid, NotFound
 from holdfast.model.events import Damage, Draft, Event
 from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
@@ -23,6 +24,10 @@ from .session import Session
 
 class DamageWarning(UserWarning):
     """Part of the log is damaged; every other event is there. `holdfast verify` lists it."""
+
+
+class OldFormatWarning(UserWarning):
+    """There is data of a format that is not read any more."""
 
 
 class Holdfast:
@@ -71,6 +76,8 @@ class Holdfast:
 
     def record(self, drafts: Sequence[Draft]) -> list[Event]:
         """Record drafts as one batch, which shares one sync."""
+        if not all(isinstance(draft, Draft) for draft in drafts):
+            raise Invalid("record takes holdfast.Draft values")
         mine = [
             d if d.user is not None else msgspec.structs.replace(d, user=self.user) for d in drafts
         ]
@@ -92,7 +99,7 @@ class Holdfast:
     def body(self, event: Event, path: str = "/text") -> Iterator[bytes]:
         """The whole of a text that was too large for its line, in pieces."""
         payload: Mapping[str, Any] = event.payload if isinstance(event.payload, dict) else {}
-        for note in payload.get("_as_given", ()):
+        for note in payload.get(NOTES, ()):
             if note.get("path") == path and "blob" in note:
                 return self.blobs.read(note["blob"])
         raise NotFound(f"{event.event_id} keeps all of {path} in its line")

@@ -19,14 +19,14 @@ from holdfast.engines.clock import SystemClock, UlidIds
 from holdfast.engines.files import FileBlobs, FileLog
 from holdfast.engines.files import meta as project_meta
 from holdfast.engines.files.trouble import translated
-from holdfast.errors import Conflict, Denied
+from holdfast.errors import Conflict, Denied, Invalid, NotFound
 from holdfast.model.projects import Project, folder_parts
 from holdfast.model.settings import Integrity, Settings
 from holdfast.ports.clock import Clock
 from holdfast.record.recorder import Recorder
 
 from . import project as projects
-from .holdfast import DamageWarning, Holdfast
+from .holdfast import DamageWarning, Holdfast, OldFormatWarning
 
 CONTEXTS = "contexts-v2"
 
@@ -57,7 +57,7 @@ def open(  # noqa: A001  (the public name)
         log=log,
         blobs=log.blobs,
         recorder=_recorder(chosen, log, clock),
-        user=user or getpass.getuser(),
+        user=user or _person(),
         clock=clock,
         notices=[*_old_formats(chosen, folder), *_nothing_readable(log)],
     )
@@ -73,6 +73,13 @@ def locate(
     return found, settings_file.load(home, Path(found.root) if found.root else None)
 
 
+def must_exist(home: str | None = None, project: str | None = None) -> None:
+    """NotFound for a project that holds nothing here: a misspelt id must not look sound."""
+    found, chosen = locate(home, project)
+    if not os.path.isdir(project_folder(chosen, found.id)):
+        raise NotFound(f"nothing is kept for {found.id} in {chosen.home}")
+
+
 def project_folder(chosen: Settings, project_id: str) -> str:
     """Where a project's files lie."""
     return os.path.join(chosen.home, CONTEXTS, *folder_parts(project_id))
@@ -81,9 +88,18 @@ def project_folder(chosen: Settings, project_id: str) -> str:
 def _project(project_id: str | None, start: Path) -> Project:
     if project_id is None:
         return projects.find(start)
+    if not isinstance(project_id, str):
+        raise Invalid(f"a project is named by its id, not by {project_id!r}")
     folder_parts(project_id)
     found_by = "reserved" if project_id.startswith("~") else "argument"
     return Project(id=project_id, root="", found_by=found_by)
+
+
+def _person() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return f"uid-{os.getuid()}"
 
 
 def _clock(now: Clock | Callable[[], int] | None) -> Clock:
@@ -164,12 +180,15 @@ def _nothing_readable(log: FileLog) -> list[str]:
 def _old_formats(chosen: Settings, folder: str) -> list[str]:
     """A format that is not read any more."""
     old = [os.path.join(chosen.home, "contexts"), os.path.join(folder, "context.json")]
-    return [
+    said = [
         f"{path} holds a context of format 1. Holdfast keeps format 2 and does not read it; "
         "it is left untouched."
         for path in old
         if os.path.exists(path)
     ]
+    for notice in said:
+        warnings.warn(notice, OldFormatWarning, stacklevel=3)
+    return said
 
 
 def init(

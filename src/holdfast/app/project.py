@@ -61,6 +61,8 @@ def _git(folder: Path, *words: str) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as exc:
         raise NotFound(f"git could not be asked about {folder} ({exc}). {_HOW}") from exc
+    if done.returncode and "ambiguous argument 'HEAD'" not in done.stderr:
+        raise NotFound(f"git says of {folder}: {done.stderr.strip()[:300]}. {_HOW}")
     return done.stdout.strip()
 
 

@@ -1,10 +1,11 @@
 """What a hook calls: shape, redact, append; or spool, and be gone.
 
-    Catcher(folder, key).catch("user_message", {"text": …}, session_id=…, agent=…, user=…, origin="user")
+    Catcher(folder, key).catch("user_message", {"text": …}, who=(session, agent, user), origin="user")
 
 A hook may not keep its host waiting, so the lock gets a deadline, and whatever stands in the way of an
-append (the lock, a full or failing disk, a torn tail without room to save it) puts the event into the
-spool instead, whence the next process drains it.
+append (the lock, a full or failing disk, a torn tail without room to save it, a chain without its key)
+puts the event into the spool instead, whence the next process drains it. Nobody reads a hook's errors,
+so an odd name or type is mended and noted rather than refused.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from .blob import keep_blob
 from .chain import Chain
 from .disk import Disk
+from .header import kind_of, mended_name
 from .line import middle
 from .origin import ORIGINS
 from .parse import Note
@@ -56,21 +58,42 @@ class Catcher:
         timeout: float = 0.2,
     ) -> bool:
         """Record one event of (session, agent, user); False when it waits in the spool instead."""
+        odd = list(notes or ())
+        fields = self._header(kind, who, origin, odd)
         denied = denied_path(payload, self._redactor)
         if denied is not None:
             payload = without_content(payload, denied, self._redactor)  # type: ignore[assignment]
-        body = self._shaper.shape(payload, notes)
-        event_id = fresh_id("evt")
-        names = tuple(name and self._redactor.text(name) for name in who)
-        fields = middle((event_id, *names, kind + "@1", timestamp(), origin, ORIGINS[origin], ()))
+        body = self._shaper.shape(payload if isinstance(payload, dict) else {"raw": payload}, odd)
+        event_id = str(fields[0])
+        line = middle(fields)
         try:
             writer = Writer(self._folder, disk=self._disk, chain=self._chain)
             try:
                 with writer.hold(timeout):
-                    writer.put([(fields, body)])
+                    writer.put([(line, body)])
             finally:
                 writer.close()
         except OSError:
-            spool(self._disk, self._folder, event_id, fields, body)
+            spool(self._disk, self._folder, event_id, line, body)
             return False
         return True
+
+    def _header(
+        self, kind: str, who: tuple[object, ...], origin: str, odd: list[Note]
+    ) -> tuple[object, ...]:
+        known = kind_of(kind)
+        if known is None:
+            odd.append({"why": "odd_type", "given": kind})
+        names = []
+        for given in who:
+            name = mended_name(given)
+            if name != given and given is not None:
+                odd.append(
+                    {"why": "odd_name", "given": given if isinstance(given, str) else str(given)}
+                )
+            names.append(name and self._redactor.text(name))
+        if origin not in ORIGINS:
+            odd.append({"why": "odd_origin", "given": str(origin)})
+            origin = "web"  # nobody knows who it is, so nobody believes it
+        stamp = (known or "system_event@1", timestamp(), origin, ORIGINS[origin], ())
+        return (fresh_id("evt"), *names, *stamp)

@@ -57,6 +57,7 @@ class Chain:
             self._disk.fsync(fd)
         finally:
             self._disk.let_go(fd)
+        self._disk.sync_folder(os.path.dirname(self._anchors))
 
     def anchors(self) -> dict[int, str]:
         """Every anchor noted so far: seq to link. A half-written last line is no anchor."""

@@ -26,6 +26,10 @@ BLOBS = "blobs"
 _SEALED = re.compile(r"events-([0-9]{1,18})(?:-failed-([0-9]{1,18}))?\.ndjson")
 
 
+_META_TYPES = {"generation": int, "retained_through": int, "integrity_mode": str, "erasing": dict}
+_INTENT = ("event_ids", "bodies", "pseudonym", "subject")
+
+
 class Segment:
     """One sealed file of the log: its path, its first seq, and how many of its bytes count."""
 
@@ -62,7 +66,12 @@ def read_meta(data: bytes | None) -> dict[str, object]:
         meta = json.loads(data or b"{}")
     except ValueError:
         return {}
-    return meta if isinstance(meta, dict) else {}
+    if not isinstance(meta, dict) or not all(
+        isinstance(meta.get(name, kind()), kind) for name, kind in _META_TYPES.items()
+    ):
+        return {}
+    intent = meta.get("erasing")
+    return meta if intent is None or set(_INTENT) <= set(intent) else {}
 
 
 def new_meta(project_id: str, project_root: str, created_at: str, mode: str) -> dict[str, object]:

@@ -18,6 +18,7 @@ The properties in ``tests/capture/test_redact.py`` hold all this against random 
 from __future__ import annotations
 
 import re
+from operator import itemgetter
 
 from . import secrets
 from .judge import plausible, regex
@@ -59,6 +60,8 @@ _MARK = r"\[redacted:[a-z0-9-]{1,32}:[0-9a-f]{12}\]"
 # Literals by their last characters before the delimiter, which is where the views are split.
 _PAIR_ENDS: dict[bytes, list[tuple[bytes, Format]]] = {}
 _RUN_ENDS: dict[bytes, list[tuple[bytes, Format]]] = {}
+_PAIR_WORDS = tuple({word[:-1].encode() for row in secrets.PAIRS for word in row.literals})
+_LAST_THREE = itemgetter(slice(-3, None))
 _RARE = "J:_.-/LGKSBCzxqpTIEt"  # a single character is found, or found missing, at once
 _INFIXES = [
     (min(word, key=lambda char: _RARE.find(char) % 99), word, row)
@@ -114,7 +117,11 @@ def _in_runs(raw: bytes, shape: bytes, at: int) -> list[Format]:
 def _in_pairs(raw: bytes) -> list[Format]:
     seen: dict[int, Format] = {}
     parts = raw.translate(_FOLD, _DROPPED).split(b"=")
-    for part in {part[-16:] for part in parts if part[-3:] in _PAIR_ENDS}:
+    ends = list(map(_LAST_THREE, parts))
+    if _PAIR_ENDS.keys().isdisjoint(ends):
+        return []
+    paired = (part for part, end in zip(parts, ends, strict=True) if end in _PAIR_ENDS)
+    for part in {part[-16:] for part in paired if part.endswith(_PAIR_WORDS)}:
         for word, row in _PAIR_ENDS[part[-3:]]:
             if part.endswith(word):
                 seen[row.rank] = row

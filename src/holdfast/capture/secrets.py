@@ -50,8 +50,8 @@ class Format:
 def _left(literal: str = "") -> str:
     """The literal, and what may stand before it.
 
-    That is no letter or digit, unless these end an escape (\n in JSON text, %3D in a URL) or a
-    colour code of a terminal. Asked after the literal, which is found many times faster.
+    No letter or digit may, unless it ends an escape (\\n in JSON text, %3D in a URL) or a colour
+    code of a terminal. Asked after the literal, which is found many times faster.
     """
     back = rf"[^\n]{{{len(literal)}}}" if literal else ""
     return (
@@ -200,13 +200,13 @@ _BARE = r"""[^\s"'`,;&<>(){}\[\]|\\="""
 
 def _value(least: int) -> str:
     """What is assigned, with or without quotes; shorter ones no rule would take."""
-    quoted = f"{{{least},2048}}"
-    escaped = f"{{{(least + 1) // 2},2048}}"
+    quoted, escaped = f"{{{least},2048}}", f"{{{(least + 1) // 2},2048}}"
     return (
         rf"""(?:[bruBRU@]?(?:\\{{1,3}}"([^"\\\n]{quoted})|\\{{1,3}}'([^'\\\n]{quoted})"""
         rf"""|`([^`\n]{quoted})|"((?:[^"\\\n]|\\[^\n]){escaped})|'((?:[^'\\\n]|\\[^\n]){escaped}))"""
         # names with a colon each would make every value as long as the rest of the text
-        rf"""|((?={_BARE}]{{{least}}}){_BARE}:]{{0,2048}}+(?::{_BARE}]{{0,128}}+)?={{0,2}}))"""
+        rf"""|((?={_BARE}]{{{least}}}){_BARE}:]{{0,2048}}+(?::{_BARE}:]{{0,1024}}+)?"""
+        rf"""(?::{_BARE}]{{0,256}}+)?={{0,2}}))"""
     )
 
 
@@ -225,8 +225,7 @@ _NAME = _any_case(
     "secret token credentials? secret[_.-]?key[_.-]?base a(?<=[_-]a)uth "
     + " ".join(f"{word}[_.@-]?key" for word in _KEYS.split("|"))
 ).replace("@", " ")
-_LOGIN_PAIRS = "|".join(f"pass{end}=" for end in ("word", "wd", "phrase", "code", "wort", ""))
-_LOGIN_PAIRS += "|pwd="
+_LOGIN_PAIRS = "password=|passwd=|passphrase=|passcode=|passwort=|pass=|pwd="
 _PAIRS = "secret=|token=|credential=|credentials=|secretkeybase=|auth=|"
 _PAIRS += "|".join(f"{word}key=" for word in _KEYS.split("|"))
 
@@ -291,10 +290,11 @@ PAIRS: tuple[Format, ...] = (
         f"{_LOGIN_PAIRS}|{_PAIRS}",
         r"(?:PASS(?:WORD|WD|PHRASE|CODE|WORT)?|PWD|SECRET|TOKEN|CREDENTIALS?|SECRET_KEY_BASE|_AUTH"
         rf"|(?:{_KEYS.upper()})_?KEY)"
-        rf"""[0-9]{{0,3}}=(?!\$)((?={_WORD}]{{4}}){_WORD}=]{{0,512}}+(?:={_WORD}]{{0,128}}+)?)""",
+        rf"""[0-9]{{0,3}}=(?!\$)((?={_WORD}]{{4}}){_WORD}=]{{0,512}}+(?:={_WORD}=]{{0,512}}+)?"""
+        rf"""(?:={_WORD}]{{0,256}}+)?)""",
         1,
         "env",
-        700,
+        1400,
     ),
     Format("password", _LOGIN_PAIRS, rf"{_LOGIN_NAME}{_IS}{_value(4)}", -1, "password", 4300),
     Format("assigned-secret", _PAIRS, rf"{_NAME}{_IS}{_value(6)}", -1, "token", 4300),

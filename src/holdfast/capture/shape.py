@@ -19,6 +19,7 @@ import os
 from binascii import b2a_base64
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 
 from .line import canonical
 from .parse import BAD_BYTES, NOTES, Note
@@ -26,6 +27,9 @@ from .redact import Redactor
 
 _CHUNK = 1 << 20
 _SAFE_INTEGER = 1 << 53
+_MOST_KEYS = 4096
+_LONGEST_NAMED = 1024
+_HINTS = ("pass", "pwd", "secret", "token", "key", "auth", "cred", "sig", "private", "cookie")
 
 Keep = Callable[[Iterable[bytes]], tuple[str, int]]
 Path = tuple[object, ...]  # (parent path, key), resolved only when something is noted
@@ -65,6 +69,7 @@ class Shaper:
         self._keep = keep
         self._limits = limits or Limits()
         self._known_keys: set[object] = set()  # keys repeat; one look at each is enough
+        self._hinting: dict[str, bool] = {}
 
     def shape(self, payload: dict[str, object], notes: list[Note] | None = None) -> bytes:
         """The canonical bytes of a payload."""
@@ -97,8 +102,8 @@ class Shaper:
         if isinstance(value, list | tuple):
             self._check_depth(depth + 1, path)
             return [
-                self._value(item, (path, index), depth + 1, notes)
-                for index, item in enumerate(value)
+                self._value(self._flagged(value, index), (path, index), depth + 1, notes)
+                for index in range(len(value))
             ]
         return self._other(value, path, notes)
 
@@ -106,7 +111,7 @@ class Shaper:
         if isinstance(value, bytes | bytearray | memoryview):
             return self._bytes(bytes(value), path, notes)
         if hasattr(value, "read"):
-            return self._body(_decoded(_reads(value)), "surrogateescape", path, notes)
+            return self._stream(_reads(value), path, notes)
         if isinstance(value, os.PathLike):
             return self._text(str(os.fspath(value)), path, notes)
         kind = type(value).__name__
@@ -123,15 +128,39 @@ class Shaper:
                 if not isinstance(key, str):
                     raise Unfit(f"{_pointer((path, name))} is named twice once keys are text")
                 name += "\ufffd"  # a mended or redacted key that meets another; it was noted
-            shaped[name] = self._value(item, (path, name), depth, notes)
+            shaped[name] = self._value(self._named(name, item), (path, name), depth, notes)
         return shaped
+
+    def _named(self, name: str, value: object) -> object:
+        """A value judged together with its key: `{"password": …}` says what the value alone does not."""
+        if not isinstance(value, str) or len(value) > _LONGEST_NAMED or not self._hints(name):
+            return value
+        start = f'"{name}": "'
+        probed = self._redactor.text(f'{start}{value}"')
+        return probed[len(start) : -1] if probed.startswith(start) else value
+
+    def _flagged(self, items: Sequence[object], index: int) -> object:
+        """The same for an argument behind its flag: `["--password", …]`."""
+        flag = items[index - 1] if index else None
+        if isinstance(flag, str) and flag.startswith("-"):
+            return self._named(flag.lstrip("-")[:64], items[index])
+        return items[index]
+
+    def _hints(self, name: str) -> bool:
+        known = self._hinting.get(name)
+        if known is None:
+            lower = name.lower()
+            known = any(hint in lower for hint in _HINTS)
+            if len(self._hinting) < _MOST_KEYS:
+                self._hinting[name] = known
+        return known
 
     def _key(self, key: object, path: Path, notes: _Found) -> str:
         if key in self._known_keys:
             return str(key)
         if isinstance(key, str):
             name = self._text(str.__str__(key), path, notes)
-            if name == key and len(name) < 64 and len(self._known_keys) < 4096:
+            if name == key and len(name) < 64 and len(self._known_keys) < _MOST_KEYS:
                 self._known_keys.add(name)
             return name
         if key is None or isinstance(key, bool | int | float):
@@ -182,6 +211,15 @@ class Shaper:
             text = self._redactor.text(data.decode("utf-8", "surrogateescape"))
             exact = text.encode("utf-8", "surrogateescape")
             return _readable(text, "invalid_utf8", exact, path, notes)
+
+    def _stream(self, pieces: Iterator[bytes], path: Path, notes: _Found) -> str:
+        """A short stream stands in the line like any text; a long one becomes a body."""
+        begin = b""
+        for piece in pieces:
+            begin += piece
+            if len(begin) > self._limits.text_chars:
+                return self._body(_decoded(chain([begin], pieces)), "surrogateescape", path, notes)
+        return self._bytes(begin, path, notes)
 
     # ---- bodies ----------------------------------------------------------------------------
 

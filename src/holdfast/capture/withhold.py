@@ -7,6 +7,8 @@ like nothing.
 
 from __future__ import annotations
 
+import os
+
 from .redact import Redactor
 
 _PATH_ENDINGS = ("path", "paths", "file", "files", "filename", "uri", "url", "cwd")
@@ -23,10 +25,10 @@ def _names_a_path(key: str) -> bool:
 
 def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 64) -> str | None:
     """The first path in this payload that is on the deny-list."""
-    if hasattr(value, "__fspath__"):
-        value = str(value)
-    elif isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
+    if isinstance(value, bytes) or hasattr(value, "__fspath__"):
+        if not (_names_a_path(key) or key in _COMMANDS):
+            return None  # content, and maybe much of it
+        value = os.fsdecode(value)
     if isinstance(value, str):
         if _names_a_path(key) and redactor.denied(value):
             return value
@@ -46,8 +48,12 @@ def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 6
     return None
 
 
-def without_content(value: object, path: str, redactor: Redactor, key: str = "") -> object:
+def without_content(
+    value: object, path: str, redactor: Redactor, key: str = "", depth: int = 64
+) -> object:
     """The same payload with every text replaced but names, paths and commands."""
+    if depth == 0:
+        return redactor.withheld("…", path)
     if isinstance(value, str):
         kept = _names_a_path(key) or key in _COMMANDS or key in _NAMES
         return value if kept else redactor.withheld(value, path)
@@ -55,10 +61,11 @@ def without_content(value: object, path: str, redactor: Redactor, key: str = "")
         return redactor.withheld(bytes(value).decode("utf-8", "replace"), path)
     if isinstance(value, dict):
         return {
-            name: without_content(item, path, redactor, str(name)) for name, item in value.items()
+            name: without_content(item, path, redactor, str(name), depth - 1)
+            for name, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [without_content(item, path, redactor, key) for item in value]
+        return [without_content(item, path, redactor, key, depth - 1) for item in value]
     if hasattr(value, "read"):
         return redactor.withheld(f"{value!r}", path)
     return value

@@ -391,6 +391,10 @@ class Writer:
             self.disk.sync_folder(self.folder)
         target = os.path.join(self.folder, name)
         self.disk.replace(self._path, target)
+        if carried:
+            self.disk.sync_folder(
+                self.folder
+            )  # the old name first: nothing may be left without one
         self._forget()
         self._open_active()
         return target

@@ -59,16 +59,6 @@ EVENT_TYPES = {
     "subject_erased": "content was erased; which events",
 }
 
-#: Names of an earlier format, accepted on input.
-TYPE_ALIASES = {
-    "user_turn": "user_message",
-    "assistant_turn": "model_message",
-    "tool_event": "tool_result",
-    "status_event": "system_event",
-    "decision_event": "decision",
-    "error_event": "error",
-}
-
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An event that lacks only its place: what record hands to a log."""

@@ -33,8 +33,8 @@ def folder_parts(project_id: str) -> tuple[str, ...]:
     if project_id == SYSTEM:
         return (SYSTEM,)
     kind, slash, user = project_id.partition("/")
-    if kind == "~user" and slash and 0 < len(user) <= 128:
-        name = quote(user, safe="@+-_ ").replace("%2F", "%2f")
+    if kind == "~user" and slash and 0 < len(user.encode("utf-8", "replace")) <= 80:
+        name = quote(user, safe="@+-_ ", errors="surrogatepass").replace("%2F", "%2f")
         return ("~user", name.replace(".", "%2E", 1) if name.startswith(".") else name)
     if _PLAIN.fullmatch(project_id):
         return (project_id,)

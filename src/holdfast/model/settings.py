@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 Mode = Literal["durable", "batched"]
 Integrity = Literal["crc", "chained"]
+Positive = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,11 +17,11 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: durable: an acknowledged event survives a power cut; batched: within window_ms of one
     mode: Mode = "durable"
     #: in batched mode, the longest a written event waits for its sync
-    window_ms: int = 50
+    window_ms: Annotated[int, msgspec.Meta(ge=1, le=60_000)] = 50
     #: a segment is sealed past this, so erasing and reading from a position stay cheap
-    segment_bytes: int = 64 << 20
+    segment_bytes: Positive = 64 << 20
     #: how long an append waits for other writers before it says Unavailable
-    lock_timeout: float = 10.0
+    lock_timeout: Annotated[float, msgspec.Meta(ge=0, le=3600)] = 10.0
     #: crc notices accidents; chained also notices edits, with a key outside the home
     integrity: Integrity = "crc"
 
@@ -29,13 +30,13 @@ class RecordSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What an event may hold."""
 
     #: a longer text keeps head and tail in the line and its body in a blob
-    text_chars: int = 128 << 10
+    text_chars: Positive = 128 << 10
     #: the same for a payload as a whole
-    payload_bytes: int = 1 << 20
+    payload_bytes: Positive = 1 << 20
     #: how much of head and of tail stays
-    edge_chars: int = 4 << 10
+    edge_chars: Positive = 4 << 10
     #: deeper nesting is refused; parsers of other languages give up soon after
-    depth: int = 64
+    depth: Annotated[int, msgspec.Meta(ge=2, le=200)] = 64
     #: further file names whose content is never recorded
     deny_paths: tuple[str, ...] = ()
 

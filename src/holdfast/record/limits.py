@@ -5,22 +5,19 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from holdfast.capture.header import CONTROL, LONGEST_NAME, kind_of
 from holdfast.errors import Invalid, Limit
-from holdfast.model.events import TYPE_ALIASES
 
-_TYPE = re.compile(r"([a-z][a-z0-9_.]{0,99})(?:@([1-9][0-9]{0,5}))?")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_LONGEST_NAME = 256
 _MOST_SOURCES = 10_000
 
 
 def event_type(name: str) -> str:
     """`name@version`; older names become today's, a missing version is 1."""
-    match = _TYPE.fullmatch(name) if isinstance(name, str) else None
-    if match is None:
+    kind = kind_of(name)
+    if kind is None:
         raise Invalid(f"{name!r} is not an event type; use a name like user_message")
-    return f"{TYPE_ALIASES.get(match[1], match[1])}@{match[2] or 1}"
+    return kind
 
 
 def event_id(name: str) -> str:
@@ -32,15 +29,17 @@ def event_id(name: str) -> str:
 
 def name(what: str, value: str) -> str:
     """A session, an agent, a user: any short text on one line."""
-    if not isinstance(value, str) or not value or _CONTROL.search(value):
+    if not isinstance(value, str) or not value or CONTROL.search(value):
         raise Invalid(f"{what} must be a text without control characters, not {value!r}")
-    if len(value) > _LONGEST_NAME:
-        raise Limit(f"{what} is {len(value)} characters long; {_LONGEST_NAME} is the most")
+    if len(value) > LONGEST_NAME:
+        raise Limit(f"{what} is {len(value)} characters long; {LONGEST_NAME} is the most")
     return value
 
 
 def sources(ids: tuple[str, ...]) -> tuple[str, ...]:
     """The ids an event was derived from."""
+    if not isinstance(ids, tuple | list):
+        raise Invalid(f"sources are a tuple of event ids, not {type(ids).__name__}")
     if len(ids) > _MOST_SOURCES:
         raise Limit(f"{len(ids)} sources; {_MOST_SOURCES} is the most for one event")
     return tuple(map(event_id, ids))

@@ -31,6 +31,7 @@ BOOKKEEPING = frozenset({"item_accessed", "memory_recall", "memory_used", "predi
 _ONLY_THE_LOG = frozenset({"baseline", "subject_erased", "damage_found"})
 
 _MOST_REMEMBERED = 1024
+_SUSPECTED = 3
 
 
 class Recorder:
@@ -136,23 +137,27 @@ class Recorder:
 class _CallsInFlight:
     """Which tool calls wait for their result, and whether one of them touched a denied file.
 
-    Calls without an id of their own are known by their tool; while several are in flight, nobody
-    can say whose result comes first, so all of them count as the denied one.
+    Calls without an id of their own are known by their tool; while several are in flight nobody can
+    say whose result comes first, so all of them count as the denied one. A call that was interrupted
+    never gets its result, so the suspicion ends after a few.
     """
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[tuple[str | None, str], tuple[int, str | None]] = OrderedDict()
+        #: how many wait, the denied path among them, and for how many more results it is suspected
+        self._waiting: OrderedDict[tuple[str | None, str], tuple[int, str | None, int]] = (
+            OrderedDict()
+        )
 
     def begin(self, call: tuple[str | None, str], denied: str | None) -> None:
-        count, before = self._waiting.pop(call, (0, None))
-        self._waiting[call] = (count + 1, denied or before)
+        count, before, left = self._waiting.pop(call, (0, None, 0))
+        self._waiting[call] = (count + 1, denied or before, _SUSPECTED if denied else left)
         if len(self._waiting) > _MOST_REMEMBERED:
             self._waiting.popitem(last=False)
 
     def end(self, call: tuple[str | None, str]) -> str | None:
-        count, denied = self._waiting.pop(call, (0, None))
+        count, denied, left = self._waiting.pop(call, (0, None, 0))
         if count > 1:
-            self._waiting[call] = (count - 1, denied)
+            self._waiting[call] = (count - 1, denied if left > 1 else None, left - 1)
         return denied
 
 

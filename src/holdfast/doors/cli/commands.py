@@ -19,6 +19,7 @@ from holdfast.app import doctor as doctor_app
 from holdfast.app import reset as reset_app
 from holdfast.app import transfer
 from holdfast.app.open import init as init_project
+from holdfast.app.open import must_exist
 from holdfast.errors import Damaged
 from holdfast.model.events import Event
 from holdfast.model.reports import Verified
@@ -50,10 +51,12 @@ class Common:
 DEFAULT = Common()
 
 
-def _opened(common: Common) -> holdfast.Holdfast:
+def _opened(common: Common, *, existing: bool = False) -> holdfast.Holdfast:
     """The project that is meant, after what a person should know about it first."""
+    if existing:
+        must_exist(common.home, common.project)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", holdfast.DamageWarning)  # it is among the notices
+        warnings.simplefilter("ignore", UserWarning)  # they are among the notices
         hf = holdfast.open(common.home, project=common.project)
     for notice in hf.notices:
         show.warn(notice)
@@ -61,7 +64,14 @@ def _opened(common: Common) -> holdfast.Holdfast:
 
 
 @app.command
-def init(path: Path = Path("."), /, *, chained: bool = False, common: Common = DEFAULT) -> int:
+def init(
+    path: Path = Path("."),
+    /,
+    *,
+    chained: bool = False,
+    home: str | None = None,
+    json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())] = False,
+) -> int:
     """Give a folder an identity, so that its memory follows it.
 
     Parameters
@@ -70,10 +80,12 @@ def init(path: Path = Path("."), /, *, chained: bool = False, common: Common = D
         The project's root.
     chained
         Keep a hash chain with a key outside the home, so that any edit of the log shows.
+    home
+        Where everything is kept. Default: HOLDFAST_HOME.
     """
-    with init_project(path, common.home, chained=chained) as hf:
+    with init_project(path, home, chained=chained) as hf:
         said = {"project_id": hf.project.id, "root": hf.project.root, "folder": hf.folder}
-        if common.json:
+        if json:
             show.as_json({**said, "notices": hf.notices})
         else:
             show.say(f"Project {hf.project.id} is ready.", "bold green")
@@ -115,7 +127,7 @@ def _words(event: Event) -> str:
 @app.command
 def verify(*, common: Common = DEFAULT) -> int:
     """Read every byte of the log and say what is wrong. Ends with 7 when something is."""
-    with _opened(common) as hf:
+    with _opened(common, existing=common.project is not None) as hf:
         with show.progress("verifying", hf.log.head().event_seq) as progress:
             report = hf.verify(progress)
         if common.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from holdfast.errors import HoldfastError, Unavailable
+from holdfast.errors import HoldfastError, NotFound, Unavailable
 
 from . import show
 from .commands import app
@@ -22,6 +22,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe went away; that is its right
         sys.exit(0)
+    except FileNotFoundError as exc:
+        show.error(
+            NotFound(f"{exc.filename}: there is no such file or folder"), as_json="--json" in words
+        )
+        sys.exit(NotFound.exit_code)
     except OSError as exc:
         show.error(Unavailable(str(exc)), as_json="--json" in words)
         sys.exit(Unavailable.exit_code)

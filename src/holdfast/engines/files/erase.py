@@ -24,7 +24,7 @@ from holdfast.capture.blob import blob_path
 from holdfast.capture.layout import BLOBS, QUARANTINE, SPOOL, Segment, sealed_name
 from holdfast.capture.stamp import fresh_id
 from holdfast.capture.writer import Writer
-from holdfast.errors import NotFound, Unavailable
+from holdfast.errors import Denied, NotFound, Unavailable
 from holdfast.model.events import Damage
 from holdfast.model.reports import Erasure
 
@@ -188,6 +188,8 @@ def _bodies_of(log: FileLog, event_ids: set[str]) -> set[str]:
                 f"event {piece.seq} was written by another version of Holdfast; erase it with that "
                 "one. Nothing was erased"
             )
+        if b',"type":"baseline@' in piece.record:
+            raise Denied("a baseline stands for events that were dropped; it cannot be erased")
         bodies |= _bodies(piece.record)
     return bodies
 

@@ -28,6 +28,8 @@ class Flusher:
     def soon(self) -> bool:
         """Something was written that is not synced. False when nobody can be set to sync it."""
         with self._changed:
+            if self._closed:
+                return False
             if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._run, name="holdfast-flush", daemon=True)
                 try:

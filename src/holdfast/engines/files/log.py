@@ -7,6 +7,7 @@ left under way (`_under_lock`).
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
@@ -60,15 +61,22 @@ class FileLog:
         self._ids = SeenIds()
         self._spool_seen = -1
         self._dropped_through: object = 0
+        self._opened: Writer | None = None
+        self._own_threads()
+
+    def _own_threads(self) -> None:
+        """Locks and a flusher of this process; those of a parent may be held by its threads."""
+        self._pid = os.getpid()
         self._opening = threading.Lock()
         self._reading_ids = threading.RLock()
-        self._opened: Writer | None = None
         self._flusher = Flusher(self._sync, self.settings.window_ms / 1000)
 
     # ---- writing ---------------------------------------------------------------------------
 
     def append(self, entries: Sequence[Entry], *, durable: bool = True) -> list[Event]:
         """Record entries as one batch; those that are there already come back as they are."""
+        if self._pid != os.getpid():
+            self._own_threads()
         durable = durable or self._flusher.trouble
         prepared = [(entry, (_fields(entry), entry.payload)) for entry in entries]
         with self._under_lock("recording") as writer:
@@ -78,8 +86,10 @@ class FileLog:
             if there and durable:
                 writer.sync()  # what is answered for must be on the disk, whoever wrote it
             recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
-        if not durable and not self._flusher.soon():
-            self._sync()
+        if not durable:
+            atexit.register(self._sync_at_exit)  # an exit without close keeps the window's promise
+            if not self._flusher.soon():
+                self._sync()
         return recorded
 
     def _already_there(self, entries: Sequence[Entry]) -> dict[str, Event]:
@@ -128,6 +138,10 @@ class FileLog:
                 )
             return self._opened
 
+    def _sync_at_exit(self) -> None:
+        if self._opened is not None:
+            self._sync()
+
     def _sync(self) -> None:
         with translated("syncing"), self.writer().hold() as writer:
             writer.sync()
@@ -170,7 +184,7 @@ class FileLog:
         return None
 
     def _catch_up_ids(self) -> None:
-        with self._reading_ids:
+        with self._reading_ids, translated("reading"):
             generation = int(meta.load(self.disk, self.folder).get("generation", 1))
             self._ids.catch_up(self.found, generation)
 
@@ -280,6 +294,7 @@ class FileLog:
 
     def close(self) -> None:
         """Sync what is left and let go."""
+        atexit.unregister(self._sync_at_exit)
         self._flusher.close()
         if self._opened is not None:
             with translated("closing"):

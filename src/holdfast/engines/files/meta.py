@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from holdfast.capture.disk import Disk
@@ -15,7 +16,9 @@ from holdfast.capture.layout import META, read_meta
 from holdfast.capture.line import canonical, chain_of
 from holdfast.capture.repair import quarantine
 from holdfast.errors import Unavailable
+from holdfast.model.events import Damage, Event
 
+from .decode import decode
 from .pieces import Piece, pieces
 
 SCHEMA = 2
@@ -57,8 +60,20 @@ def begin(disk: Disk, folder: str, meta: dict[str, Any]) -> dict[str, Any]:
     if known:
         return known
     quarantine(disk, folder, (META, 0, 0), disk.get_file(path) or b"", "unreadable")
-    first = next((p for p in pieces(disk, folder) if isinstance(p, Piece)), None)
-    chained = first is not None and chain_of(first.record) is not None
-    mode = "chained" if chained else "crc"
-    save(disk, folder, {**meta, "integrity_mode": mode, "generation": time.time_ns() // 1_000_000})
+    save(disk, folder, {**meta, **_known_from(pieces(disk, folder))})
     return load(disk, folder)
+
+
+def _known_from(found: Iterator[Piece | Damage]) -> dict[str, Any]:
+    """What the log itself says of its meta.json: is it chained, how far was it dropped."""
+    known: dict[str, Any] = {"generation": time.time_ns() // 1_000_000}
+    for piece in found:
+        if isinstance(piece, Damage):
+            continue
+        known.setdefault("integrity_mode", "chained" if chain_of(piece.record) else "crc")
+        if b'"type":"baseline@' in piece.record:
+            event = decode(piece)
+            said = event.payload if isinstance(event, Event) else {}
+            known["retained_through"] = int(said.get("dropped_through", 0))
+            known["retained_link"] = said.get("dropped_link")
+    return known
