@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from holdfast.capture.stamp import fresh_id
 from holdfast.model.events import Draft, Event
 from holdfast.record.recorder import Recorder
 
-Text = str | bytes | BinaryIO
+Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
