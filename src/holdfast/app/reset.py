@@ -10,7 +10,7 @@ from holdfast.capture.layout import LOCK
 from holdfast.capture.lock import Lock
 from holdfast.capture.stamp import timestamp
 from holdfast.engines.files.trouble import translated
-from holdfast.errors import Denied, NotFound
+from holdfast.errors import Conflict, Denied, NotFound
 
 from .open import chain_files, locate, project_folder
 
@@ -37,6 +37,8 @@ def reset(
         lock = Lock(os.path.join(folder, LOCK), disk)
         try:
             lock.acquire(chosen.log.lock_timeout)  # nobody is in the middle of a write
+            if not lock.still_the_one():
+                raise Conflict(f"{project_id} was set aside by somebody else just now")
             disk.replace(folder, aside)
         finally:
             lock.close()

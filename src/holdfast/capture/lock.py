@@ -39,15 +39,13 @@ class Lock:
 
     def acquire(self, timeout: float) -> None:
         """Take the lock or raise Busy; waits in short steps so that a deadline can be kept."""
+        self._open()
         deadline = time.monotonic() + timeout
         pause = 0.0002
         while True:
-            self._open()
             try:
                 self._disk.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._still_the_one():
-                    return
-                self.close()  # the folder was set aside or replaced; its lock went with it
+                return
             except BlockingIOError:
                 left = deadline - time.monotonic()
                 if left <= 0:
@@ -55,7 +53,8 @@ class Lock:
                 time.sleep(min(pause, left))
                 pause = min(pause * 1.5, 0.005)
 
-    def _still_the_one(self) -> bool:
+    def still_the_one(self) -> bool:
+        """Is the file we hold the one others would take? Not after the folder was set aside."""
         try:
             return self._disk.stat(self._path).st_ino == self._disk.fstat(self._fd).st_ino
         except FileNotFoundError:

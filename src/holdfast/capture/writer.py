@@ -20,18 +20,19 @@ from __future__ import annotations
 
 import errno
 import os
-from _thread import RLock  # `threading` itself costs a hook a millisecond
 from collections.abc import Sequence
+from time import monotonic
 
 from . import line
 from .chain import START, Chain
 from .disk import Disk
-from .layout import ACTIVE, CARRIED, LOCK, META, read_meta, sealed_name
-from .lock import Lock
+from .held import Held
+from .layout import ACTIVE, CARRIED, META, read_meta, sealed_name
 from .repair import damage_entry, not_in, quarantine, said, unsaid
 from .tail import first_record, highest_record, last_record, last_sealed, torn_bytes
 
 _END_BYTES = 12
+_LOOK_SECONDS = 1.0  # what changes meta.json also changes the active segment, but for odd moments
 _SESSION_END = b',"type":"session_ended@'
 _LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
 
@@ -44,7 +45,7 @@ class Unchained(OSError):
     """This log is chained and this writer has no key; what it wrote would break the chain."""
 
 
-class Writer:
+class Writer(Held):
     """One process's hold on the end of one project's log."""
 
     def __init__(
@@ -56,22 +57,17 @@ class Writer:
         segment_bytes: int = 64 << 20,
         lock_timeout: float = 10.0,
     ) -> None:
-        self.folder = folder
-        self.disk = disk or Disk()
         self.chain = chain
         self.segment_bytes = segment_bytes
-        self.lock_timeout = lock_timeout
         self.meta: dict[str, object] = {}
         self._path = os.path.join(folder, ACTIVE)
-        self._open()
+        super().__init__(folder, disk or Disk(), lock_timeout)
 
     def _open(self) -> None:
-        self._pid = os.getpid()
-        self._threads = RLock()
-        self._depth = 0
-        self._lock = Lock(os.path.join(self.folder, LOCK), self.disk)
+        super()._open()
         self._fd = -1
         self._meta_seen: object = None
+        self._looked = 0.0
         self._maybe_unsaid = True
         self._end = b""
         self._forget()
@@ -91,55 +87,21 @@ class Writer:
         """The lock, with everything settled: the tail whole, the next seq known."""
         return Hold(self, self.lock_timeout if timeout is None else timeout)
 
-    def enter(self, timeout: float) -> None:
-        """Take the lock between threads, then the one between processes."""
-        if self._pid != os.getpid():
-            self._leave_parent()
-        self._threads.acquire()
-        self._depth += 1
-        if self._depth > 1:
-            return
-        try:
-            self._lock.acquire(timeout)
-            try:
-                self._settle()
-            except BaseException:
-                self._forget()
-                self._lock.release()
-                raise
-        except BaseException:
-            self._depth -= 1
-            self._threads.release()
-            raise
-
-    def exit(self) -> None:
-        """Let the next writer in."""
-        self._depth -= 1
-        if self._depth == 0:
-            self._lock.release()
-        self._threads.release()
-
-    def _leave_parent(self) -> None:
-        """After a fork: descriptors shared with the parent share its lock, so open our own."""
-        if self._fd >= 0:
-            self.disk.let_go(self._fd)
-            self._fd = -1
-        self._lock.close()
-        self._open()
-
     # ---- what changed since we last looked -------------------------------------------------
 
-    def _settle(self) -> None:
-        self._see_meta()
+    def _settle(self, timeout: float = 0.0) -> None:
         try:
             seen = self.disk.stat(self._path)
             inode, size = seen.st_ino, seen.st_size
         except FileNotFoundError:
             inode = size = -1
         if self._fd < 0 or inode != self._inode:
-            self._forget()
-            self._open_active()
+            self._look_anew(timeout)
             size = self.disk.fstat(self._fd).st_size
+        elif monotonic() - self._looked > _LOOK_SECONDS:
+            self._see_meta()
+            if self._fd < 0:
+                self._look_anew(timeout)
         if size == self._size:
             return
         durable = self._marked(size)
@@ -153,6 +115,16 @@ class Writer:
             self._write_again(durable, size)
         if self._maybe_unsaid:
             self.speak_of_damage()
+
+    def _look_anew(self, timeout: float) -> None:
+        """Another file stands where ours stood, or we never looked: was it sealed, rewritten, or is
+        the whole folder another one, with another lock?"""
+        while not self._lock.still_the_one():
+            self._lock.close()
+            self._lock.acquire(timeout)
+        self._see_meta()
+        self._forget()
+        self._open_active()
 
     def _marked(self, size: int) -> int:
         """How far the mark in the lock file vouches for this very file; 0 when it does not."""
@@ -178,6 +150,7 @@ class Writer:
                 return
 
     def _see_meta(self) -> None:
+        self._looked = monotonic()
         path = os.path.join(self.folder, META)
         try:
             seen = self.disk.stat(path)
@@ -404,6 +377,11 @@ class Writer:
         if self.chain is not None and self.last_seq:
             self.sync()  # an anchor ahead of the log would look like a tail cut off
             self.chain.anchor(self.last_seq, self.last_link)
+
+    def look_again(self) -> None:
+        """Have the next hold read meta.json anew."""
+        self._looked = -_LOOK_SECONDS * 2
+        self._meta_seen = None
 
     def refresh(self) -> None:
         """Look again, under the lock: somebody of this process rewrote the files."""

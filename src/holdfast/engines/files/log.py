@@ -108,12 +108,16 @@ class FileLog:
     @contextmanager
     def _under_lock(self, doing: str) -> Iterator[Writer]:
         with translated(doing), self.writer().hold() as writer:
-            if "erasing" in writer.meta:
-                erase.finish(self, writer)
-            if writer.meta.get("retained_through", 0) != self._dropped_through:
-                self._dropped_through = retain.finish(self, writer)
-            self._drain(writer)
-            yield writer
+            try:
+                if "erasing" in writer.meta:
+                    erase.finish(self, writer)
+                if writer.meta.get("retained_through", 0) != self._dropped_through:
+                    self._dropped_through = retain.finish(self, writer)
+                self._drain(writer)
+                yield writer
+            except BaseException:
+                writer.look_again()  # something may be half done; the next hold finishes it
+                raise
 
     def _drain(self, writer: Writer) -> None:
         try:
