@@ -81,12 +81,16 @@ def record(seq: int, fields: bytes, payload: bytes) -> bytes:
 
 def whole(record: bytes) -> bool:
     """Is this exactly one record (without its newline), every byte as it was written?"""
+    return placed(record) is not None
+
+
+def placed(record: bytes) -> tuple[int, str] | None:
+    """Place and name of a record, if every byte of it is as it was written."""
     cut = len(record) - _CRC_LENGTH
-    return (
-        cut > 0
-        and record[cut:] == b',"crc":"%08x"}' % crc32(memoryview(record)[:cut])
-        and _SEQ.match(record) is not None
-    )
+    if cut <= 0 or record[cut:] != b',"crc":"%08x"}' % crc32(memoryview(record)[:cut]):
+        return None
+    found = _SEQ.match(record)
+    return (int(found[1]), found[2].decode("utf-8", "replace")) if found else None
 
 
 def seq_and_id(record: bytes) -> tuple[int, str]:

@@ -136,8 +136,7 @@ class _Rewrite:
                 self.damaged += 1
                 yield b"", False
                 continue
-            _, event_id = line.seq_and_id(piece.record)
-            if event_id not in self._ids:
+            if piece.event_id not in self._ids:
                 self._bodies_kept |= _bodies(piece.record)
                 yield piece.record, True
                 continue
@@ -183,7 +182,7 @@ def _bodies_of(log: FileLog, event_ids: set[str]) -> set[str]:
     """The bodies these events refer to; noted before the first of them is rewritten."""
     bodies: set[str] = set()
     for piece in log.found():
-        if isinstance(piece, Damage) or line.seq_and_id(piece.record)[1] not in event_ids:
+        if isinstance(piece, Damage) or piece.event_id not in event_ids:
             continue
         if not piece.record.startswith(line.head(piece.seq, b",")) or _PAYLOAD not in piece.record:
             raise Unavailable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from holdfast.capture.line import crc_of, seq_and_id
+from holdfast.capture.line import crc_of
 from holdfast.model.events import Damage
 
 from .pieces import Piece
@@ -38,7 +38,7 @@ class SeenIds:
                 found = read(0)
         for piece in found:
             if isinstance(piece, Piece):
-                self._seqs.setdefault(seq_and_id(piece.record)[1], piece.seq)
+                self._seqs.setdefault(piece.event_id, piece.seq)
                 self._upto, self._crc = piece.seq, crc_of(piece.record)
 
     def seq(self, event_id: str) -> int | None:

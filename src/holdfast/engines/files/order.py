@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from holdfast.capture.line import seq_and_id
 from holdfast.model.events import Damage
 
 from .pieces import Piece
@@ -54,20 +53,17 @@ def each_id_once(found: Found, again: Callable[[], Found]) -> Found:
         if isinstance(piece, Damage):
             yield piece
             continue
-        event_id = seq_and_id(piece.record)[1]
-        known = hash(event_id)
-        if known in seen and _is_second(piece, event_id, again()):
+        known = hash(piece.event_id)
+        if known in seen and _is_second(piece, again()):
             yield _said("duplicate", piece, piece.seq, piece.seq)
             continue
         seen.add(known)
         yield piece
 
 
-def _is_second(piece: Piece, event_id: str, found: Found) -> bool:
+def _is_second(piece: Piece, found: Found) -> bool:
     return any(
-        not isinstance(other, Damage)
-        and other.seq < piece.seq
-        and seq_and_id(other.record)[1] == event_id
+        not isinstance(other, Damage) and other.seq < piece.seq and other.event_id == piece.event_id
         for other in found
     )
 

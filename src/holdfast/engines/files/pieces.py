@@ -33,6 +33,7 @@ class Piece(NamedTuple):
     record: bytes
     segment: str
     offset: int
+    event_id: str
 
 
 def segments(disk: Disk, folder: str) -> list[Segment]:
@@ -119,8 +120,9 @@ def _segment_pieces(disk: Disk, fd: int, segment: Segment, start: int) -> Iterat
         lines = b"".join([*parts, chunk]).split(b"\n")
         parts = [lines.pop()]
         for record in lines:
-            if line.whole(record):
-                yield Piece(line.seq_and_id(record)[0], record, segment.name, offset)
+            found = line.placed(record)
+            if found is not None:
+                yield Piece(found[0], record, segment.name, offset, found[1])
             elif record:
                 yield from salvage(record, segment.name, offset)
             offset += len(record) + 1
@@ -136,7 +138,8 @@ def salvage(data: bytes, segment: str, offset: int) -> Iterator[Piece | Damage]:
     for start, end, good in line.spans(data):
         if good:
             record = data[start:end]
-            yield Piece(line.seq_and_id(record)[0], record, segment, offset + start)
+            seq, event_id = line.seq_and_id(record)
+            yield Piece(seq, record, segment, offset + start, event_id)
         else:
             yield Damage(
                 reason="garbage",

@@ -62,7 +62,6 @@ class _Check:
         self._link = link
         self._links: dict[int, str] = {}
         self._anchors = log.chain.anchors() if log.chain else {}
-        self._ids: set[str] = set()
         self._blanked: dict[int, str] = {}
         self._erasable: set[str] = set()
         self._dropped: dict[int, str] = {0: START}
@@ -79,10 +78,6 @@ class _Check:
         if isinstance(piece, Damage) or isinstance(event, Damage):
             self.damage.append(event)  # type: ignore[arg-type]
             return
-        if event.event_id in self._ids:
-            self.damage.append(_second_copy(piece))
-            return
-        self._ids.add(event.event_id)
         self.events += 1
         self.first_seq = self.first_seq or event.event_seq
         self.last_seq = event.event_seq
@@ -147,14 +142,3 @@ class _Check:
             "anchored_seq": anchored,
             "unanchored": max(0, self.last_seq - anchored),
         }
-
-
-def _second_copy(piece: Piece) -> Damage:
-    return Damage(
-        reason="duplicate",
-        segment=piece.segment,
-        offset=piece.offset,
-        length=len(piece.record),
-        first_seq=piece.seq,
-        last_seq=piece.seq,
-    )
