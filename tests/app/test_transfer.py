@@ -197,6 +197,33 @@ def test_an_interrupted_restore_goes_on_where_it_stopped(tmp_path: Path, share: 
         assert new.verify().sound
 
 
+def test_a_restore_killed_in_the_middle_of_a_record_goes_on_with_that_record(
+    tmp_path: Path,
+) -> None:
+    with filled(tmp_path) as old, opened(tmp_path) as new:
+        lines = records(old)
+        import_(new, file_of(*lines[:2]), restore=True)
+        active = Path(new.folder) / "events.ndjson"
+        active.write_bytes(active.read_bytes() + lines[2][:77])
+        done = import_(new, io.BytesIO(exported(old)), restore=True)
+        assert (done.already_there, done.events) == (2, 3)
+        assert records(new) == lines
+        assert new.verify().sound
+        assert not (Path(new.folder) / "quarantine").exists()
+
+
+def test_a_torn_end_that_is_not_of_the_backup_is_not_taken_back(tmp_path: Path) -> None:
+    with filled(tmp_path) as old, opened(tmp_path) as new:
+        lines = records(old)
+        import_(new, file_of(*lines[:2]), restore=True)
+        active = Path(new.folder) / "events.ndjson"
+        torn = lines[2][:77] + b"mine"
+        active.write_bytes(active.read_bytes() + torn)
+        with pytest.raises(holdfast.errors.HoldfastError):
+            import_(new, io.BytesIO(exported(old)), restore=True)
+        assert any(torn in kept for kept in bytes_under(new.folder).values())
+
+
 class Breaking(io.BytesIO):
     """A file whose medium fails behind a line."""
 

@@ -134,12 +134,84 @@ def test_import_of_a_damaged_file_ends_with_seven(run: Any, tmp_path: Path) -> N
     assert "damaged" in ran.out
 
 
-def test_import_of_a_missing_file_is_a_sentence(run: Any) -> None:
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_import_of_what_cannot_be_read_is_a_sentence(run: Any, name: str) -> None:
     run("init")
-    ran = run("import", "nowhere")
+    ran = run("import", name, "--project", "other")
     assert ran.code == 3
-    assert "nowhere" in ran.err
+    assert f"{name} cannot be read" in ran.err
     assert "Traceback" not in ran.err
+    assert run("verify", "--project", "other").code == 3  # and nothing was made
+
+
+@pytest.mark.parametrize("verb", ["export", "import"])
+def test_a_misspelt_option_is_not_taken_for_a_file(run: Any, verb: str) -> None:
+    run("init")
+    ran = run(verb, "--jsno")
+    assert ran.code == 2
+    assert "no option --jsno" in ran.err
+    assert not Path("--jsno").exists()
+
+
+def test_an_export_can_be_piped_into_an_import(run: Any) -> None:
+    run("init")
+    record("hello", "a long text " * 20_000)
+    start = [sys.executable, "-c", "from holdfast.doors.cli import main; main()"]
+    sent = subprocess.run([*start, "export", "-"], capture_output=True, check=True)
+    for words, expected in (["--restore"], (4, 0)), ([], (0, 4)):
+        ran = subprocess.run(
+            [*start, "import", "-", "--project", "other", "--json", *words],
+            input=sent.stdout,
+            capture_output=True,
+            check=True,
+        )
+        done = json.loads(ran.stdout)
+        assert (done["events"], done["already_there"], done["complete"]) == (*expected, True)
+    assert run("verify", "--project", "other").code == 0
+
+
+def test_an_export_does_not_go_to_a_terminal(run: Any) -> None:
+    run("init")
+    record("\x1b[2J")
+    ours, theirs = os.openpty()
+    ran = subprocess.run(
+        [sys.executable, "-c", "from holdfast.doors.cli import main; main()", "export"],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+    )
+    os.close(theirs)
+    os.close(ours)
+    assert ran.returncode == 2
+    assert b"redirect to a file" in b" ".join(ran.stderr.split())
+
+
+def test_export_without_a_body_says_so_and_ends_with_seven(run: Any, tmp_path: Path) -> None:
+    run("init")
+    record("a long text " * 20_000)
+    with holdfast.open() as hf:
+        next(Path(hf.folder).glob("blobs/*/*")).unlink()
+    file = str(tmp_path / "out.ndjson")
+    ran = run("export", file)
+    assert ran.code == 7
+    assert "1 bodies are missing or damaged" in ran.err
+    ran = run("export", file, "--json")
+    assert (ran.code, ran.json["bad_bodies"]) == (7, 1)
+    ran = run("export")
+    assert ran.code == 7
+    assert "1 bodies are missing or damaged" in ran.err
+    assert "holdfast_export_end" in ran.out
+
+
+def test_restore_over_other_events_is_a_conflict(run: Any, tmp_path: Path) -> None:
+    run("init")
+    record("hello")
+    file = str(tmp_path / "out.ndjson")
+    run("export", file)
+    assert run("import", file, "--restore").code == 0  # the very same, so nothing is to do
+    record("more")
+    ran = run("import", file, "--restore")
+    assert ran.code == 4
+    assert "holds other events" in ran.err
 
 
 def test_reset_needs_force_and_sets_aside(run: Any) -> None:

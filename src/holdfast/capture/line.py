@@ -101,6 +101,11 @@ def seq_and_id(record: bytes) -> tuple[int, str]:
     return int(found[1]), found[2].decode("utf-8", "replace")
 
 
+def is_of(record: bytes, kind: str) -> bool:
+    """Is a whole record of this type? Asks its header only, whatever its payload says."""
+    return b',"type":"%b@' % kind.encode() in record.partition(b',"payload":')[0]
+
+
 def crc_of(record: bytes) -> str:
     """The checksum a whole record carries."""
     return record[-10:-2].decode("ascii")

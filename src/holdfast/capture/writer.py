@@ -269,10 +269,14 @@ class Writer(Held):
     def put_as_they_are(self, records: Sequence[bytes]) -> None:
         """Append whole records of another log unchanged; they must come after what is here."""
         seqs = [line.seq_and_id(record)[0] for record in records if line.whole(record)]
-        if len(seqs) < len(records) or sorted({*seqs}) != seqs or seqs[:1] <= [self.last_seq]:
-            raise FileExistsError(errno.EEXIST, "these records do not follow what is here")
+        if len(seqs) < len(records) or sorted({*seqs}) != seqs:
+            raise ValueError("these are not whole records in order")
         if not records:
             return
+        if seqs[0] <= self.last_seq:
+            raise ValueError(f"event {seqs[0]} does not follow event {self.last_seq}")
+        if self._size >= self.segment_bytes:
+            self.seal()
         self._write(b"".join(record + b"\n" for record in records))
         self.sync(self._written)
         self._forget()

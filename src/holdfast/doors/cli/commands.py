@@ -6,9 +6,11 @@ import shutil
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, BinaryIO, Literal
 
 from cyclopts import App, Parameter
 from rich.text import Text
@@ -20,7 +22,7 @@ from holdfast.app import reset as reset_app
 from holdfast.app import transfer
 from holdfast.app.open import init as init_project
 from holdfast.app.open import must_exist
-from holdfast.errors import Damaged
+from holdfast.errors import Damaged, Invalid, NotFound
 from holdfast.model.events import Event
 from holdfast.model.reports import Verified
 
@@ -49,6 +51,7 @@ class Common:
 
 
 DEFAULT = Common()
+File = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 def _opened(common: Common, *, existing: bool = False) -> holdfast.Holdfast:
@@ -180,27 +183,42 @@ def doctor(*, common: Common = DEFAULT) -> int:
 
 
 @app.command
-def export(file: str = "-", /, *, common: Common = DEFAULT) -> int:
+def export(file: File = "-", /, *, common: Common = DEFAULT) -> int:
     """Write the whole log, bodies included, to one file (or to standard output)."""
+    if file == "-" and sys.stdout.isatty():
+        raise Invalid(
+            "standard output is a terminal, and a log may hold what moves its cursor; redirect to a file"
+        )
     with _opened(common) as hf:
-        total = hf.log.head().event_seq
         if file == "-":
             counts = transfer.export(hf, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-            return 0 if not counts["damaged"] else Damaged.exit_code
-        with open(file, "wb") as out, show.progress("exporting", total) as progress:
-            counts = transfer.export(hf, out, progress)
-    if common.json:
+        else:
+            with show.progress("exporting", hf.log.head().event_seq) as progress:
+                counts = transfer.export_file(hf, _named(file), progress)
+    wrong = {
+        "damaged stretches were left out": counts["damaged"],
+        "bodies are missing or damaged and were left out": counts["bad_bodies"],
+    }
+    if file != "-" and common.json:
         show.as_json({"file": file, **counts})
-    else:
+    elif file != "-":
         show.say(f"{counts['events']:,} events and {counts['bodies']:,} bodies are in {file}.")
-        if counts["damaged"]:
-            show.say(f"{counts['damaged']} damaged stretches were left out.", "bold red")
-    return 0 if not counts["damaged"] else Damaged.exit_code
+    for what, count in wrong.items():
+        if count and (file == "-" or not common.json):
+            show.warn(f"{count} {what}.")
+    return Damaged.exit_code if any(wrong.values()) else 0
+
+
+def _named(file: str) -> str:
+    """A file's name; one that looks like an option is more likely a misspelt one."""
+    if file.startswith("-"):
+        raise Invalid(f"there is no option {file}; a file of that name is ./{file}")
+    return file
 
 
 @app.command(name="import")
-def import_(file: str, /, *, restore: bool = False, common: Common = DEFAULT) -> int:
+def import_(file: File, /, *, restore: bool = False, common: Common = DEFAULT) -> int:
     """Take in an export. Its events get trust 0: a file can come from anybody.
 
     Parameters
@@ -211,14 +229,11 @@ def import_(file: str, /, *, restore: bool = False, common: Common = DEFAULT) ->
         This is my own backup: keep origin and trust. Only into a project that holds nothing.
     """
     with (
-        holdfast.open(common.home, project=common.project) as hf,
+        _source(file) as source,
+        _opened(common) as hf,
         show.progress("importing", 0) as bar,
     ):
-        if file == "-":
-            done = transfer.import_(hf, sys.stdin.buffer, restore=restore, progress=bar)
-        else:
-            with open(file, "rb") as source:
-                done = transfer.import_(hf, source, restore=restore, progress=bar)
+        done = transfer.import_(hf, source, restore=restore, progress=bar)
     if common.json:
         show.as_json(done)
     else:
@@ -228,9 +243,25 @@ def import_(file: str, /, *, restore: bool = False, common: Common = DEFAULT) ->
         if done.damaged:
             lines = ", ".join(map(str, done.damaged_lines))
             show.say(f"{done.damaged} lines are damaged and were left out: {lines}", "bold red")
+        if done.damaged_bodies:
+            show.say(f"{done.damaged_bodies} of them began a body; its events are in.", "bold red")
         if not done.complete:
             show.say("The file's end is missing or does not agree: it is not whole.", "bold red")
     return 0 if done.complete and not done.damaged else Damaged.exit_code
+
+
+@contextmanager
+def _source(file: str) -> Iterator[BinaryIO]:
+    """What is to be read: a file, or standard input."""
+    if file == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        source = open(_named(file), "rb")  # noqa: SIM115  (closed below)
+    except OSError as exc:
+        raise NotFound(f"{file} cannot be read: {exc.strerror}") from exc
+    with source:
+        yield source
 
 
 @app.command

@@ -189,7 +189,7 @@ def _bodies_of(log: FileLog, event_ids: set[str]) -> set[str]:
                 f"event {piece.seq} was written by another version of Holdfast; erase it with that "
                 "one. Nothing was erased"
             )
-        if b',"type":"baseline@' in piece.record:
+        if line.is_of(piece.record, "baseline"):
             raise Denied("a baseline stands for events that were dropped; it cannot be erased")
         bodies |= _bodies(piece.record)
     return bodies

@@ -281,8 +281,11 @@ class FileLog:
     def restore(self, records: Sequence[bytes]) -> None:
         """Append whole records of another log exactly as they are: same ids, same seqs, same bytes."""
         with self._under_lock("restoring") as writer:
-            writer.put_as_they_are(records)
-            baselines = [r for r in records if b'"type":"baseline@' in r]
+            try:
+                writer.put_as_they_are(records)
+            except ValueError as exc:
+                raise Conflict(str(exc)) from exc
+            baselines = [record for record in records if line.is_of(record, "baseline")]
             if baselines:
                 retain.adopt(self, baselines[-1])
 

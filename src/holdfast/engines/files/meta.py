@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import META, read_meta
-from holdfast.capture.line import canonical, chain_of
+from holdfast.capture.line import canonical, chain_of, is_of
 from holdfast.capture.repair import quarantine
 from holdfast.errors import Unavailable
 from holdfast.model.events import Damage, Event
@@ -71,7 +71,7 @@ def _known_from(found: Iterator[Piece | Damage]) -> dict[str, Any]:
         if isinstance(piece, Damage):
             continue
         known.setdefault("integrity_mode", "chained" if chain_of(piece.record) else "crc")
-        if b'"type":"baseline@' in piece.record:
+        if is_of(piece.record, "baseline"):
             event = decode(piece)
             said = event.payload if isinstance(event, Event) else {}
             known["retained_through"] = int(said.get("dropped_through", 0))

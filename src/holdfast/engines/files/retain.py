@@ -75,7 +75,7 @@ def adopt(log: FileLog, baseline: bytes) -> None:
 
 
 def _dropped(piece: Piece) -> int:
-    if b'"type":"baseline@' not in piece.record:
+    if not line.is_of(piece.record, "baseline"):
         return 0
     event = decode(piece)
     known = event.payload if isinstance(event, Event) and event.origin in OWN else {}

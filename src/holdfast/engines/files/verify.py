@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from holdfast.capture import line
 from holdfast.capture.chain import START, Chain
 from holdfast.capture.layout import ACTIVE
+from holdfast.capture.parse import NOTES
 from holdfast.capture.spool import spooled
 from holdfast.model.events import Damage, Event
 from holdfast.model.reports import Verified
@@ -81,21 +82,24 @@ class _Check:
         self.events += 1
         self.first_seq = self.first_seq or event.event_seq
         self.last_seq = event.event_seq
-        self.bodies |= bodies_in(event.payload)
+        if isinstance(event.payload, dict) and NOTES in event.payload:
+            self.bodies |= bodies_in(event.payload)
         self._see_session(event)
         if event.erased:
             self.erased += 1
             self._blanked[event.event_seq] = event.event_id
-        own = event.origin in OWN and isinstance(event.payload, dict)
-        if own and event.kind == "subject_erased":
-            self._erasable.update(map(str, event.payload.get("event_ids", ())))
-        if own and event.kind == "baseline":
-            through, link = event.payload.get("dropped_through"), event.payload.get("dropped_link")
-            if isinstance(through, int):
-                self._dropped[through] = str(link or START)
+        if event.type.startswith(("subject_erased@", "baseline@")) and event.origin in OWN:
+            self._see_word_of_the_log(event)
         self.links_seen = self.links_seen or event.h is not None
         if self._chain is not None:
             self._see_link(self._chain, piece.record, event)
+
+    def _see_word_of_the_log(self, event: Event) -> None:
+        said = event.payload if isinstance(event.payload, dict) else {}
+        if event.kind == "subject_erased":
+            self._erasable.update(map(str, said.get("event_ids", ())))
+        elif isinstance(said.get("dropped_through"), int):
+            self._dropped[said["dropped_through"]] = str(said.get("dropped_link") or START)
 
     def _see_session(self, event: Event) -> None:
         if event.session_id is None or event.erased:
