@@ -13,12 +13,9 @@ import os
 from _thread import get_ident
 
 
-def _sync_data(fd: int) -> None:
-    """Every byte on the medium itself; on macOS a plain fsync stops at the drive's cache."""
-    if hasattr(fcntl, "F_FULLFSYNC"):  # pragma: no cover
-        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
-    else:
-        os.fdatasync(fd)
+def _full_sync(fd: int) -> None:  # pragma: no cover
+    """On macOS a plain fsync stops at the drive's cache; this reaches the medium."""
+    fcntl.fcntl(fd, getattr(fcntl, "F_FULLFSYNC", 51))
 
 
 def _left_behind(maker: list[str]) -> bool:
@@ -46,7 +43,7 @@ class Disk:
     fstat = staticmethod(os.fstat)
     stat = staticmethod(os.stat)
     fsync = staticmethod(os.fsync)
-    fdatasync = staticmethod(_sync_data)
+    fdatasync = staticmethod(_full_sync if hasattr(fcntl, "F_FULLFSYNC") else os.fdatasync)
     ftruncate = staticmethod(os.ftruncate)
     replace = staticmethod(os.replace)
     link = staticmethod(os.link)
@@ -66,7 +63,10 @@ class Disk:
 
     def write_all(self, fd: int, data: bytes) -> None:
         """Write every byte or raise; a short write goes on where it stopped."""
-        view = memoryview(data)
+        written = self.write(fd, data)
+        if written == len(data):
+            return
+        view = memoryview(data)[written:]
         while view:
             view = view[self.write(fd, view) :]
 
