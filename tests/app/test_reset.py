@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 import holdfast
 from holdfast.app.reset import reset
+from holdfast.errors import Unavailable
 
 
 def test_nobody_writes_into_another_log_after_a_reset(tmp_path: Path) -> None:
@@ -36,6 +40,16 @@ def test_nobody_writes_into_another_log_after_a_reset(tmp_path: Path) -> None:
     assert b'"text":"4"' in Path(aside, "events.ndjson").read_bytes()
     old.close()
     new.close()
+
+
+def test_a_project_removed_under_an_open_one_is_unavailable_and_not_a_crash(tmp_path: Path) -> None:
+    hf = holdfast.open(project="p")
+    session = hf.session(agent="a", session_id="s")
+    session.user("there")
+    shutil.rmtree(Path(hf.folder).parent)
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            session.user("gone")
 
 
 def test_a_number_changed_in_meta_json_drops_and_hides_nothing(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ class Lock:
 
     def release(self) -> None:
         """Let the next writer in; if the lock will not open, its descriptor goes with it."""
+        if self._fd < 0:
+            return
         try:
             self._disk.flock(self._fd, fcntl.LOCK_UN)
         except OSError:

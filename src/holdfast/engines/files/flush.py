@@ -5,11 +5,34 @@ One thread, started by the first relaxed append, asleep while there is nothing t
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
+from typing import Protocol
+from weakref import WeakSet
 
 from holdfast.errors import HoldfastError
+
+
+class _Syncs(Protocol):
+    def sync_quietly(self) -> None: ...
+
+
+_open: WeakSet[_Syncs] = WeakSet()
+
+
+def sync_at_exit(log: _Syncs) -> None:
+    """An exit without close keeps the promise too; a log that is gone needs nothing."""
+    if not _open:
+        atexit.unregister(_sync_all)
+        atexit.register(_sync_all)
+    _open.add(log)
+
+
+def _sync_all() -> None:
+    for log in list(_open):
+        log.sync_quietly()
 
 
 class Flusher:

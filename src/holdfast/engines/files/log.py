@@ -7,10 +7,10 @@ left under way (`_under_lock`).
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -33,7 +33,7 @@ from . import erase, meta, retain, verify
 from .blobs import FileBlobs
 from .decode import decode
 from .drain import drain
-from .flush import Flusher
+from .flush import Flusher, sync_at_exit
 from .ids import SeenIds
 from .order import each_id_once, in_order
 from .pieces import Piece, last_of, pieces, segments
@@ -87,7 +87,7 @@ class FileLog:
                 writer.sync()  # what is answered for must be on the disk, whoever wrote it
             recorded = [there.get(entry.event_id) or _event(next(lines)) for entry, _ in prepared]
         if not durable:
-            atexit.register(self._sync_at_exit)  # an exit without close keeps the window's promise
+            sync_at_exit(self)
             if not self._flusher.soon():
                 self._sync()
         return recorded
@@ -142,13 +142,17 @@ class FileLog:
                 )
             return self._opened
 
-    def _sync_at_exit(self) -> None:
-        if self._opened is not None:
-            self._sync()
-
     def _sync(self) -> None:
-        with translated("syncing"), self.writer().hold() as writer:
-            writer.sync()
+        if self._opened is not None:
+            with translated("syncing"), self.writer().hold() as writer:
+                writer.sync()
+
+    def sync_quietly(self) -> None:
+        """The last thing a process does that forgot to close: keep the window's promise."""
+        try:
+            self._sync()
+        except HoldfastError as exc:
+            warnings.warn(f"the last events may not survive a power cut: {exc}", stacklevel=2)
 
     # ---- reading ---------------------------------------------------------------------------
 
@@ -301,7 +305,6 @@ class FileLog:
 
     def close(self) -> None:
         """Sync what is left and let go."""
-        atexit.unregister(self._sync_at_exit)
         self._flusher.close()
         if self._opened is not None:
             with translated("closing"):
