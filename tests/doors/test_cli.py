@@ -73,6 +73,20 @@ def test_errors_are_json_for_machines(run: Any) -> None:
     assert json.loads(ran.err)["error"] == "NotFound"
 
 
+@pytest.mark.parametrize("words", [("nonsense",), ("verify", "--nonsense"), ("import",)])
+def test_a_mistake_in_the_words_is_json_for_machines_too(run: Any, words: tuple[str, ...]) -> None:
+    ran = run(*words, "--json")
+    assert ran.code == 2
+    assert json.loads(ran.err)["error"] == "Invalid"
+    assert run(*words).code != 0
+
+
+def test_verify_of_a_project_nobody_made_is_not_found_and_makes_none(run: Any) -> None:
+    run("init")
+    assert run("verify", "--project", "misspelt").code == 3
+    assert run("verify", "--project", "misspelt").code == 3
+
+
 def test_verify_of_a_sound_log_ends_with_zero(run: Any) -> None:
     run("init")
     record("hello")
