@@ -260,9 +260,9 @@ def test_what_the_shaper_refuses_is_an_error_of_ours() -> None:
 def test_an_odd_call_id_is_recorded_or_refused_by_name(call_id: Any) -> None:
     for kind in ("tool_call", "tool_result"):
         try:
-            one(type=kind, payload={"tool": "Read", "call_id": call_id})
-        except HoldfastError:
-            continue
+            assert one(type=kind, payload={"tool": "Read", "call_id": call_id}).kind == kind
+        except HoldfastError as exc:
+            assert "call_id" in str(exc)
 
 
 def test_a_batch_is_recorded_whole_or_not_at_all() -> None:
