@@ -112,9 +112,7 @@ def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())
             if step.text:
                 show.say(step.text)
             if step.events:
-                rows = [
-                    (e.event_seq, e.agent or "", e.kind, e.text or e.payload) for e in step.events
-                ]
+                rows = [(e.event_seq, e.agent or "", e.kind, _words(e)) for e in step.events]
                 show.table(("seq", "agent", "what", "words"), rows)
             if step.report is not None:
                 _show_verified(step.report)
