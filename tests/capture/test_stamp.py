@@ -94,3 +94,8 @@ def test_now_is_now() -> None:
 @given(st.integers(-62_135_596_800_000, 253_402_300_799_999))
 def test_a_written_time_reads_as_itself(milliseconds: int) -> None:
     assert moment(timestamp(milliseconds)) == timestamp(milliseconds)
+
+
+def test_a_broken_clock_is_no_reason_to_fail() -> None:
+    assert timestamp(10**18) == "9999-12-31T23:59:59.999Z"
+    assert timestamp(-(10**18)) == "0001-01-01T00:00:00.000Z"

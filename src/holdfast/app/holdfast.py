@@ -85,6 +85,8 @@ class Holdfast:
 
     def events(self, after: int = 0, *, session_id: str | None = None) -> Iterator[Event]:
         """The log from a position on, or one session of it. Damage is warned of, never hidden."""
+        if not isinstance(after, int):
+            raise Invalid(f"a position is an event_seq, not {after!r}")
         for found in self.log.read(after):
             if isinstance(found, Damage):
                 said = self.log.note_damage(found)

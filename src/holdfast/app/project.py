@@ -20,14 +20,16 @@ _HOW = "Run `holdfast init` in the project's folder to give it an identity"
 
 def find(start: Path) -> Project:
     """The project a folder belongs to; NotFound says what to do when it belongs to none."""
-    for folder in [start.absolute(), *start.absolute().parents]:
+    try:
+        here = start.absolute()
+    except FileNotFoundError:
+        raise NotFound("the current folder does not exist any more; go to one that does") from None
+    for folder in [here, *here.parents]:
         if (folder / settings.MARKER).is_file():
             return _marked(folder)
         if (folder / ".git").exists():
             return Project(id=_id_from_git(folder), root=str(folder), found_by="git")
-    raise NotFound(
-        f"{start.absolute()} is in no project: no {settings.MARKER} and no git repository. {_HOW}"
-    )
+    raise NotFound(f"{here} is in no project: no {settings.MARKER} and no git repository. {_HOW}")
 
 
 def _marked(folder: Path) -> Project:

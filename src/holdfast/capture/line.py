@@ -101,9 +101,15 @@ def seq_and_id(record: bytes) -> tuple[int, str]:
     return int(found[1]), found[2].decode("utf-8", "replace")
 
 
+def parts(record: bytes) -> tuple[bytes, bytes]:
+    """A whole record's header and payload, as they were written."""
+    head, _, rest = record.partition(b',"payload":')
+    return head, rest[:-_CRC_LENGTH]
+
+
 def is_of(record: bytes, kind: str) -> bool:
     """Is a whole record of this type? Asks its header only, whatever its payload says."""
-    return b',"type":"%b@' % kind.encode() in record.partition(b',"payload":')[0]
+    return b',"type":"%b@' % kind.encode() in parts(record)[0]
 
 
 def crc_of(record: bytes) -> str:

@@ -16,7 +16,8 @@ import time
 from .disk import Disk
 
 _MARK = b"%020d %020d %b\n"
-_TAIL = 12
+#: how many bytes before the mark are noted with it
+END_BYTES = 12
 
 
 class Busy(TimeoutError):
@@ -72,7 +73,7 @@ class Lock:
     def mark(self, inode: int, durable: int, tail: bytes) -> None:
         """Write down how much of the active segment is on the disk for certain, and its end."""
         self._disk.pwrite(
-            self._fd, _MARK % (inode, durable, tail.hex().ljust(2 * _TAIL).encode()), 0
+            self._fd, _MARK % (inode, durable, tail.hex().ljust(2 * END_BYTES).encode()), 0
         )
 
     def durable(self, inode: int) -> tuple[int, bytes]:

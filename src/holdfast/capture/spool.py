@@ -39,5 +39,5 @@ def unspool(data: bytes) -> tuple[bytes, bytes] | None:
     record = data.rstrip(b"\n")
     if not line.whole(record) or not record.startswith(line.head(0, b"")):
         return None
-    fields, _, rest = record[len(line.head(0, b"")) :].partition(b',"payload":')
-    return fields, rest[: -len(b',"crc":"00000000"}')]
+    head, payload = line.parts(record)
+    return head[len(line.head(0, b"")) :], payload

@@ -10,6 +10,7 @@ import os
 import time
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_EARLIEST, _LATEST = -62_135_596_800_000, 253_402_300_799_999
 _last = [0, 0]
 
 
@@ -30,5 +31,6 @@ def timestamp(milliseconds: int | None = None) -> str:
     """UTC, to the millisecond."""
     if milliseconds is None:
         milliseconds = time.time_ns() // 1_000_000
-    seconds, rest = divmod(milliseconds, 1000)
+    # a clock beyond the years 1 to 9999 is broken; the time only informs, so it is no reason to fail
+    seconds, rest = divmod(min(max(milliseconds, _EARLIEST), _LATEST), 1000)
     return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (*time.gmtime(seconds)[:6], rest)

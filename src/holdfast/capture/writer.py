@@ -28,10 +28,10 @@ from .chain import START, Chain
 from .disk import Disk
 from .held import Held
 from .layout import ACTIVE, CARRIED, META, read_meta, sealed_name
+from .lock import END_BYTES
 from .repair import damage_entry, not_in, quarantine, said, unsaid
 from .tail import first_record, highest_record, last_record, last_sealed, torn_bytes
 
-_END_BYTES = 12
 _LOOK_SECONDS = 1.0  # what changes meta.json also changes the active segment, but for odd moments
 _SESSION_END = b',"type":"session_ended@'
 _LEVELS = 4  # the project's folder, contexts-v2, the home, and what the home lies in
@@ -135,7 +135,7 @@ class Writer(Held):
 
     def _end_at(self, offset: int) -> bytes:
         """The last bytes before an offset: the end of a checksum, as good as a name."""
-        return self.disk.read_range(self._fd, max(0, offset - _END_BYTES), offset)
+        return self.disk.read_range(self._fd, max(0, offset - END_BYTES), offset)
 
     def _sync_folders(self) -> None:
         """Nobody is known to have synced what leads to this file: whoever made it may have died."""
@@ -290,7 +290,7 @@ class Writer(Held):
                 raise self._give_up_segment(exc) from exc
             raise self._cut_back(exc) from exc
         self._written = self._size + len(data)
-        self._end = data[-_END_BYTES:]
+        self._end = data[-END_BYTES:]
 
     def _cut_back(self, cause: OSError) -> Unsynced:
         """A full disk: give back what a short write took, and leave everything as it was."""

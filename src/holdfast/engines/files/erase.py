@@ -167,7 +167,7 @@ class _Rewrite:
 
 def _erased(record: bytes, pseudonym: str, by: str) -> bytes:
     """A record without its content; one that is erased already stays as it is."""
-    head = record.partition(_PAYLOAD)[0]
+    head, _ = line.parts(record)
     if head.endswith(_MARK):
         return record
     head = _SALT.sub(b"", head, count=1)

@@ -108,9 +108,8 @@ class _Check:
         self.foreign += owner != (event.agent, event.user)
 
     def _see_link(self, chain: Chain, record: bytes, event: Event) -> None:
-        head, _, rest = record.partition(b',"payload":')
+        head, payload = line.parts(record)
         header = head.partition(b',"salt":')[0].partition(b',"pd":')[0]
-        payload = rest[: -len(b',"crc":"00000000"}')]
         good = (
             event.pd is not None
             and event.h == chain.link(self._link, header, event.pd)
