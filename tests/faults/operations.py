@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from holdfast.capture.blob import keep_blob
 from holdfast.capture.disk import Disk
-from holdfast.capture.layout import ACTIVE, META, new_meta, sealed_name
+from holdfast.capture.layout import ACTIVE, new_meta, sealed_name
 from holdfast.capture.line import canonical
 from holdfast.capture.spool import spool
 from holdfast.capture.writer import Writer
@@ -181,9 +181,7 @@ def _blob(log: FileLog, ack: Ack) -> None:
 
 
 def _init(log: FileLog, ack: Ack) -> None:
-    if not os.path.exists(os.path.join(log.folder, META)):
-        log.disk.make_folder(log.folder)
-        meta.save(log.disk, log.folder, new_meta("p", "/p", WHEN, "crc"))
+    meta.begin(log.disk, log.folder, new_meta("p", "/p", WHEN, "crc"))
     ack("meta")
     log.append([entry("i1")])
     ack("i1")

@@ -132,6 +132,7 @@ def test_a_failing_call_costs_no_acknowledged_event(
     for started in [False, True] if warm else [False]:
         bench = Bench(OPERATIONS[name], templates[name], place / str(started), warm=started)
         run(bench, kind, persistent=persistent)
+        assert bench.trials > 1, "no call ever failed"
 
 
 @pytest.mark.parametrize("kind", ["EIO", "ENOSPC"])
@@ -142,6 +143,7 @@ def test_one_kind_of_call_failing_for_good_costs_no_acknowledged_event(
     bench = Bench(OPERATIONS[name], templates[name], place, warm=False)
     for method in METHODS:
         run(bench, kind, persistent=True, methods=frozenset({method}))
+    assert bench.trials > len(METHODS), "no call ever failed"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -151,3 +153,4 @@ def test_a_process_gone_at_any_call_leaves_every_acknowledged_event(
     for started in [False, True] if name in ALSO_WARM else [False]:
         bench = Bench(OPERATIONS[name], templates[name], place / str(started), warm=started)
         run(bench, "crash", persistent=True)
+        assert bench.trials > 1, "nobody ever died"

@@ -90,6 +90,7 @@ def test_a_power_cut_at_any_call_leaves_every_acknowledged_event(
     machine.run(log)
     machine.cut()
     log.close()
+    assert len(machine.seen) > 1, "the cuts left one state only"
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -117,7 +118,9 @@ def test_what_a_killed_process_left_unsynced_is_synced_by_the_next_that_answers_
         if not disk.dead:
             disk.crash_at = 0
             log.close()
+            assert crash_at > 1, "nobody ever died"
             return
+    raise AssertionError("the operation never ends")
 
 
 @pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
@@ -131,6 +134,7 @@ def test_a_failed_sync_is_never_answered_for_from_the_page_cache(
         disk.fail_sync_at = nth
         try:
             if not _fails_once(machine, log, disk, killed=killed):
+                assert nth > 1, "no sync ever failed"
                 return
             machine.cut()
             machine.run(machine.process()[0] if killed else log)
@@ -139,6 +143,7 @@ def test_a_failed_sync_is_never_answered_for_from_the_page_cache(
             exc.add_note(f"{name}: sync {nth} failed")
             raise
         shutil.rmtree(place / str(nth))
+    raise AssertionError("the operation never ends")
 
 
 def _fails_once(machine: Machine, log: FileLog, disk: PlugDisk, *, killed: bool) -> bool:
