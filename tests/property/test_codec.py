@@ -128,7 +128,7 @@ def test_exactly_the_planted_records_are_found_among_garbage(
     rows: list[tuple[bytes, bytes]], last: bytes
 ) -> None:
     data = b"".join(rubble + whole for rubble, whole in rows) + last
-    found = line.spans(data)
+    found = list(line.spans(data))
     assert [data[a:b] for a, b, good in found if good] == [whole for _, whole in rows]
     assert b"".join(data[a:b] for a, b, _ in found) == data  # every byte is accounted for, once
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from json.encoder import encode_basestring as _quote
 from zlib import crc32
 
@@ -117,25 +118,26 @@ def crc_of(record: bytes) -> str:
     return record[-10:-2].decode("ascii")
 
 
-def spans(data: bytes) -> list[tuple[int, int, bool]]:
+def spans(data: bytes) -> Iterator[tuple[int, int, bool]]:
     """Cut any bytes into whole records and what lies between: (start, end, is a record).
 
     One pass: the checksum is carried from one possible end of a record to the next, so bytes made
-    to look like many ends cost no more than bytes that do not.
+    to look like many ends cost no more than bytes that do not. Lazy: whoever wants the first record
+    does not pay for the rest.
     """
-    found: list[tuple[int, int, bool]] = []
-    starts = [match.start() for match in _START.finditer(data)]
     done = 0
-    for start, bound in zip(starts, [*starts[1:], len(data)], strict=False):
-        end = _end_of_record(data, start, bound)
+    starts = _START.finditer(data)
+    following = next(starts, None)
+    while following is not None:
+        start, following = following.start(), next(starts, None)
+        end = _end_of_record(data, start, following.start() if following else len(data))
         if end:
             if start > done:
-                found.append((done, start, False))
-            found.append((start, end, True))
+                yield done, start, False
+            yield start, end, True
             done = end
     if done < len(data):
-        found.append((done, len(data), False))
-    return found
+        yield done, len(data), False
 
 
 def _end_of_record(data: bytes, start: int, bound: int) -> int:

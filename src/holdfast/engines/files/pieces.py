@@ -22,8 +22,8 @@ from holdfast.capture.layout import ACTIVE, LOCK, Segment, sealed_segments
 from holdfast.capture.tail import first_record, last_record
 from holdfast.model.events import Damage
 
-_CHUNK = 1 << 20
-_PROBE = 256 << 10
+_FIRST_CHUNK, _CHUNK = 64 << 10, 1 << 20
+_PROBE = 16 << 10
 
 
 class Piece(NamedTuple):
@@ -108,12 +108,13 @@ def _length(disk: Disk, fd: int, segment: Segment) -> int:
 
 def _segment_pieces(disk: Disk, fd: int, segment: Segment, start: int) -> Iterator[Piece | Damage]:
     offset, parts = start, []
-    at, end = start, _length(disk, fd, segment)
+    at, end, size = start, _length(disk, fd, segment), _FIRST_CHUNK
     while at < end:
-        chunk = disk.pread(fd, min(_CHUNK, end - at), at)
+        chunk = disk.pread(fd, min(size, end - at), at)
         if not chunk:
             break
         at += len(chunk)
+        size = min(2 * size, _CHUNK)  # who asks for one event is not made to wait for a thousand
         if b"\n" not in chunk:
             parts.append(chunk)
             continue
