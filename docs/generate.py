@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 from holdfast.capture.header import TYPE_ALIASES
-from holdfast.doors.cli.commands import app
+from holdfast.doors.cli import app
 from holdfast.model import settings
 from holdfast.model.events import EVENT_TYPES
+from holdfast.model.tokens import TokenSettings
 
 HERE = Path(__file__).parent
 _FIELD = re.compile(r"((?:    #: .*\n)+)    (\w+): (.+?)(?: = (.+))?\n")
@@ -26,7 +27,12 @@ def settings_page() -> str:
         "",
         "Environment: `HOLDFAST_HOME`.",
     ]
-    for table, kind in (("log", settings.LogSettings), ("record", settings.RecordSettings)):
+    for table, kind in (
+        ("log", settings.LogSettings),
+        ("record", settings.RecordSettings),
+        ("views", settings.ViewSettings),
+        ("tokens", TokenSettings),
+    ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):
             why = " ".join(part.strip().removeprefix("#: ") for part in comment.splitlines())

@@ -16,14 +16,22 @@ import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from holdfast.errors import Denied, Invalid
-from holdfast.model.settings import LogSettings, RecordSettings, Settings
+from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
+from holdfast.model.tokens import TokenSettings
 
 MARKER = ".holdfast.toml"
-_TABLES = {"log": LogSettings, "record": RecordSettings}
+_TABLES: dict[str, Any] = {
+    "log": LogSettings,
+    "record": RecordSettings,
+    "views": ViewSettings,
+    "tokens": TokenSettings,
+}
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "log": frozenset(),
     "record": frozenset({"deny_paths"}),
+    "views": frozenset(),
+    "tokens": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -36,7 +44,7 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
             f"{os.fspath(place)!r} is not a folder; this Holdfast keeps its data in files"
         )
     config = user_config_path("holdfast")
-    tables: dict[str, dict[str, Any]] = {"log": {}, "record": {}}
+    tables: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
     _overlay(tables, config / "config.toml", allowed=None)
     if root is not None:
         _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
@@ -45,6 +53,8 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         keys=os.fspath(config / "keys"),
         log=msgspec.convert(tables["log"], LogSettings),
         record=msgspec.convert(tables["record"], RecordSettings),
+        views=msgspec.convert(tables["views"], ViewSettings),
+        tokens=msgspec.convert(tables["tokens"], TokenSettings),
     )
 
 

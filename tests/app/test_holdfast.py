@@ -98,8 +98,9 @@ def test_a_session_goes_on_under_its_id(tmp_path: Path) -> None:
             s.user("first")
         with hf.session(agent="a", session_id=s.id) as again:
             again.user("second")
-        kinds = [e.kind for e in hf.events(session_id=s.id)]
-        assert kinds.count("session_started") == 1
+        started = [e.payload for e in hf.events(session_id=s.id) if e.kind == "session_started"]
+        assert started == [{}, {"resumed": True}]
+        assert (again.info().turns, again.info().resumed) == (2, 1)
 
 
 def test_a_home_that_cannot_be_written_is_readable(tmp_path: Path) -> None:

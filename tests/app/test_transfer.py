@@ -125,7 +125,7 @@ def test_a_restore_keeps_the_seqs_also_behind_a_gap_and_the_log_goes_on_after_th
         done = import_(new, io.BytesIO(b"\n".join(lines)), restore=True)
         assert (done.events, done.damaged_lines) == (4, [3])
         assert [line.seq_and_id(record)[0] for record in records(new)] == [1, 3, 4, 5]
-        with new.session(agent="a") as s:
+        with pytest.warns(holdfast.DamageWarning, match="gap"), new.session(agent="a") as s:
             assert s.user("on").event_seq == 7
 
 

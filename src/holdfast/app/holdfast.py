@@ -15,10 +15,14 @@ from holdfast.errors import Invalid, NotFound
 from holdfast.model.events import Damage, Draft, Event
 from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
+from holdfast.model.sessions import Restored, SessionInfo, SessionStatus
 from holdfast.model.settings import Settings
 from holdfast.ports.clock import Clock
+from holdfast.ports.tokens import TokenCounter
 from holdfast.record.recorder import Recorder
+from holdfast.views.runner import MILESTONES, Runner
 
+from . import sessions
 from .session import Session
 
 
@@ -42,6 +46,8 @@ class Holdfast:
         log: FileLog,
         blobs: FileBlobs,
         recorder: Recorder,
+        views: Runner,
+        counters: Callable[[str], TokenCounter],
         user: str,
         clock: Clock,
         notices: Sequence[str] = (),
@@ -52,10 +58,19 @@ class Holdfast:
         self.log = log
         self.user = user
         self.clock = clock
-        #: what a person should know: ignored old formats, for example
-        self.notices = list(notices)
         self.blobs = blobs
+        self.views = views
         self._recorder = recorder
+        self._counters = counters
+        self._notices = list(notices)
+        self._unseen = 0
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know: ignored old formats, an index made anew."""
+        return [*self._notices, *self.views.notices]
+
+    # ---- sessions --------------------------------------------------------------------------
 
     def session(
         self,
@@ -67,12 +82,54 @@ class Holdfast:
     ) -> Session:
         """Begin a session, or go on with the one of that id: `with hf.session(agent=…) as s:`."""
         return Session(
-            self._recorder,
-            agent=agent,
-            user=user or self.user,
-            session_id=session_id,
-            details=details,
+            self, agent=agent, user=user or self.user, session_id=session_id, details=details
         )
+
+    def sessions(self, *, agent: str | None = None, user: str | None = None) -> list[SessionInfo]:
+        """A user's sessions, of one agent or of all of them; the latest first."""
+        return sessions.listed(self, user or self.user, agent)
+
+    def active(self, *, agent: str, user: str | None = None) -> SessionInfo | None:
+        """The session an agent has open for a user; of several the one used last."""
+        known = sessions.listed(self, user or self.user, agent)
+        return next((info for info in known if info.open), None)
+
+    def end_session(
+        self, session_id: str | None = None, *, user: str | None = None, reason: str = "done"
+    ) -> SessionInfo:
+        """End a session from outside: the one of that id, or the open one that was active last."""
+        return sessions.end(self, session_id, user or self.user, reason)
+
+    def end_workflow(
+        self, workflow: str, *, user: str | None = None, reason: str = "workflow end"
+    ) -> list[SessionInfo]:
+        """A workflow is over: end every open session of it, whichever agent's."""
+        return sessions.end_workflow(self, workflow, user or self.user, reason)
+
+    def status(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> SessionStatus:
+        """A session in figures, with its state: the one of that id, or the one active last."""
+        self.views.read(lambda _: None, progress)
+        return sessions.status(self, session_id, user or self.user, agent)
+
+    def restore(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        tokens: int = 4_000,
+    ) -> Restored:
+        """A session's context as text, to go on with."""
+        return sessions.restore(self, session_id, user or self.user, agent, tokens=tokens)
+
+    # ---- the log ---------------------------------------------------------------------------
 
     def record(self, drafts: Sequence[Draft]) -> list[Event]:
         """Record drafts as one batch, which shares one sync."""
@@ -81,7 +138,13 @@ class Holdfast:
         mine = [
             d if d.user is not None else msgspec.structs.replace(d, user=self.user) for d in drafts
         ]
-        return self._recorder.record(mine)
+        recorded = self._recorder.record(mine)
+        self._unseen += len(recorded)
+        milestone = any(event.kind in MILESTONES for event in recorded)
+        if milestone or self._unseen >= self.settings.views.catch_up_events:
+            self._unseen = 0
+            self.views.catch_up()
+        return recorded
 
     def events(self, after: int = 0, *, session_id: str | None = None) -> Iterator[Event]:
         """The log from a position on, or one session of it. Damage is warned of, never hidden."""
@@ -114,9 +177,24 @@ class Holdfast:
         """Read everything and say what is there and what is wrong; `progress` gets each seq."""
         return self.log.verify(progress)
 
+    # ---- what is derived from it -----------------------------------------------------------
+
+    def counter(self, model: str = "") -> TokenCounter:
+        """What counts tokens as a model does; the model of the settings when none is named."""
+        return self._counters(model)
+
+    def rebuild(self, progress: Callable[[int], None] | None = None) -> str:
+        """Fold the whole log anew, believing no index and no snapshot; the state's hash."""
+        return self.views.rebuild(progress)
+
+    def state_hash(self) -> str:
+        """SHA-256 over everything folded from the log; equal for equal logs, on any machine."""
+        return self.views.state_hash()
+
     def close(self) -> None:
         """Sync what is left and let go of the files."""
         self.log.close()
+        self.views.close()
 
     def __enter__(self) -> Holdfast:
         return self

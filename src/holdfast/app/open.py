@@ -16,14 +16,21 @@ from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Limits, Shaper
 from holdfast.capture.stamp import timestamp
 from holdfast.engines.clock import SystemClock, UlidIds
-from holdfast.engines.files import FileBlobs, FileLog
+from holdfast.engines.files import FileBlobs, FileLog, FileSnapshots
 from holdfast.engines.files import meta as project_meta
 from holdfast.engines.files.trouble import translated
+from holdfast.engines.reference.views import MemoryViews
+from holdfast.engines.sqlite import Index, SqliteIds, SqliteViews
+from holdfast.engines.tokenizers.vocabulary import counter
 from holdfast.errors import Conflict, Denied, Invalid, NotFound
+from holdfast.model.events import Damage
 from holdfast.model.projects import Project, folder_parts
 from holdfast.model.settings import Integrity, Settings
+from holdfast.model.tokens import resolve
 from holdfast.ports.clock import Clock
 from holdfast.record.recorder import Recorder
+from holdfast.views.every import shape
+from holdfast.views.runner import Runner
 
 from . import project as projects
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
@@ -49,7 +56,9 @@ def open(  # noqa: A001  (the public name)
     folder = project_folder(chosen, found.id)
     with translated("opening"):
         state = _ensure(folder, found, clock, chosen.log.integrity)
-    log = FileLog(folder, chosen.log, chain=_chain(chosen, found.id, state))
+    index = Index(folder, project_id=found.id, busy_ms=chosen.views.busy_ms)
+    chain = _chain(chosen, found.id, state)
+    log = FileLog(folder, chosen.log, chain=chain, ids=SqliteIds(index))
     return Holdfast(
         project=found,
         settings=chosen,
@@ -57,6 +66,8 @@ def open(  # noqa: A001  (the public name)
         log=log,
         blobs=log.blobs,
         recorder=_recorder(chosen, log, clock),
+        views=_views(chosen, found.id, log, index),
+        counters=lambda model: counter(resolve(model or chosen.tokens.model, chosen.tokens)),
         user=user or _person(),
         clock=clock,
         notices=[*_old_formats(chosen, folder), *_nothing_readable(log)],
@@ -162,6 +173,23 @@ def _recorder(chosen: Settings, log: FileLog, clock: Clock) -> Recorder:
         clock=clock,
         ids=UlidIds(),
         durable=chosen.log.mode == "durable",
+    )
+
+
+def _views(chosen: Settings, project_id: str, log: FileLog, index: Index) -> Runner:
+    def damaged(met: list[Damage]) -> None:
+        said, *_ = [log.note_damage(damage) for damage in met]
+        more = f" and {len(met) - 1} more" if len(met) > 1 else ""
+        warnings.warn(f"{said}{more}; see `holdfast verify`", DamageWarning, stacklevel=2)
+
+    return Runner(
+        log,
+        SqliteViews(index, shape=shape()),
+        FileSnapshots(log.folder),
+        spare=MemoryViews,
+        project_id=project_id,
+        settings=chosen.views,
+        damage=damaged,
     )
 
 

@@ -1,43 +1,80 @@
-"""A session: one conversation of one agent, as the caller writes it down."""
+"""A session: one conversation of one agent, as the caller writes it down and reads it back."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.capture.stamp import fresh_id
+from holdfast.errors import Conflict, NotFound
 from holdfast.model.events import Draft, Event
-from holdfast.record.recorder import Recorder
+from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
+from holdfast.views import state as views
+
+from . import history, sessions
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
 
 Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
 class Session:
-    """Every verb records one event and returns it; leaving the block ends the session."""
+    """Every recording verb records one event and returns it; leaving the block ends the session.
+
+    Nobody but the same agent for the same user can go on with it or read it.
+    """
 
     def __init__(
         self,
-        recorder: Recorder,
+        hf: Holdfast,
         *,
         agent: str,
         user: str,
         session_id: str | None = None,
         details: Mapping[str, Any] | None = None,
     ) -> None:
-        self._recorder = recorder
+        self._hf = hf
         self.agent = agent
         self.principal = user
         self.id = session_id or fresh_id("ses")
-        self._new = session_id is None
+        self._to_check = session_id is not None
+        self._over = False
         self._details = {k: v for k, v in (details or {}).items() if v is not None}
 
-    def __enter__(self) -> Session:
-        if self._new:
-            self.record("session_started", self._details, origin="system")
+    # ---- beginning and end -----------------------------------------------------------------
+
+    def start(self) -> Session:
+        """Begin, or go on with the session of this id, its whole state at hand."""
+        said = {**self._details, "resumed": True} if self._known() else self._details
+        self._over = False
+        self.record("session_started", said, origin="system")
         return self
+
+    def _known(self) -> bool:
+        """Is there something recorded of it? NotFound when it is somebody else's."""
+        there = self._to_check and sessions.exists(self._hf, self.principal, self.agent, self.id)
+        self._to_check = False
+        return there
+
+    def end(self, reason: str = "done") -> Event:
+        """End it, and say why."""
+        self._over = True
+        return self.record("session_ended", {"reason": reason}, origin="system")
+
+    def switch(self, agent: str, **details: Any) -> Session:
+        """Hand over to another agent: this session ends, one of that agent begins."""
+        info = self.info()
+        carried = {"workflow": info.workflow, "git_branch": info.git_branch, "after": self.id}
+        self.end(f"agent switch to {agent}")
+        following = self._hf.session(agent=agent, user=self.principal, **{**carried, **details})
+        return following.start()
+
+    def __enter__(self) -> Session:
+        return self.start()
 
     def __exit__(
         self,
@@ -45,8 +82,10 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        reason = "done" if error is None else f"{type(error).__name__}: {error}"
-        self.record("session_ended", {"reason": reason}, origin="system")
+        if not self._over:
+            self.end("done" if error is None else f"{type(error).__name__}: {error}")
+
+    # ---- recording -------------------------------------------------------------------------
 
     def user(self, text: Text, **more: Any) -> Event:
         """What the person said."""
@@ -64,7 +103,7 @@ class Session:
         """What the tool answered; text, bytes, or a file opened for reading bytes."""
         return self._say("tool_result", "tool", {"tool": tool, "text": text}, more)
 
-    def gate(self, number: int, *, passed: bool, **more: Any) -> Event:
+    def gate(self, number: int | str, *, passed: bool, **more: Any) -> Event:
         """A validation gate, passed or failed."""
         return self._say("validation_gate", "system", {"gate": number, "passed": passed}, more)
 
@@ -79,6 +118,23 @@ class Session:
     def error(self, text: Text, **more: Any) -> Event:
         """Something failed."""
         return self._say("error", "tool", {"text": text}, more)
+
+    def update_state(
+        self, changes: Mapping[str, Any], *, expect: int | None = None, **more: Any
+    ) -> Scratchpad:
+        """Change the scratchpad: what is named is replaced, None removes, dicts merge.
+
+        With `expect`, only if the scratchpad is still at that version; else Conflict, and the
+        scratchpad is as it was.
+        """
+        if expect is not None:
+            _at_version(self.scratchpad(), expect)
+        said = {"state": dict(changes)} | ({} if expect is None else {"expect": expect})
+        event = self._say("state_updated", "agent", said, more)
+        pad = self.scratchpad()
+        if expect is not None and event.event_id not in pad.winners:
+            _at_version(pad, expect)  # another writer was faster
+        return pad
 
     def _say(self, kind: str, origin: str, payload: dict[str, Any], more: dict[str, Any]) -> Event:
         own = {name: more.pop(name) for name in ("at", "event_id", "sources") if name in more}
@@ -95,6 +151,7 @@ class Session:
         sources: tuple[str, ...] = (),
     ) -> Event:
         """Any event of this session."""
+        self._known()
         draft = Draft(
             type=kind,
             payload=dict(payload),
@@ -106,4 +163,52 @@ class Session:
             event_id=event_id,
             sources=tuple(sources),
         )
-        return self._recorder.record([draft])[0]
+        event = self._hf.record([draft])[0]
+        # a name that looked like a secret stands in the log redacted, and so it is known from here on
+        self.id, self.agent, self.principal = (
+            event.session_id or self.id,
+            event.agent or self.agent,
+            event.user or self.principal,
+        )
+        return event
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def info(self) -> SessionInfo:
+        """Who, since when, how far."""
+        found = self._hf.views.read(
+            lambda reading: views.info(reading, self.principal, self.agent, self.id)
+        )
+        if found is None:
+            raise NotFound(f"nothing is recorded of session {self.id} yet")
+        return found
+
+    def state(self) -> SessionState:
+        """Everything it knows about its own work."""
+        return sessions.state(self._hf, self.id, self.principal, self.agent)
+
+    def scratchpad(self) -> Scratchpad:
+        """The agent's notes and their version."""
+        return self._hf.views.read(
+            lambda reading: views.scratchpad(reading, self.principal, self.agent, self.id)
+        )
+
+    def recent(self, *, turns: int | None = None, tokens: int | None = None) -> list[Event]:
+        """The conversation's latest events: so many turns, and no more than so many tokens."""
+        return history.recent(self._hf, self.info(), turns=turns, tokens=tokens)
+
+    def status(self) -> SessionStatus:
+        """The session in figures, with its state."""
+        return sessions.status(self._hf, self.id, self.principal, self.agent)
+
+    def restore(self, *, tokens: int = 4_000) -> Restored:
+        """Its context as text, to go on with: what is open, decided, failed and fixed, said last."""
+        return sessions.restore(self._hf, self.id, self.principal, self.agent, tokens=tokens)
+
+
+def _at_version(pad: Scratchpad, expect: int) -> None:
+    if pad.version != expect:
+        raise Conflict(
+            f"the scratchpad is at version {pad.version}, not {expect}; "
+            "read it again and decide anew"
+        )

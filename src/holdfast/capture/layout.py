@@ -4,6 +4,7 @@
     events-000000000001.ndjson           sealed; the number is its first event_seq
     events-000000000901-failed-4096.ndjson   sealed after a failed sync: only 4096 bytes count
     events.carried                       what such a segment hands on, for a moment
+    index.db, snapshot.json              derived from the log: may go at any time
 
 A failed segment carries its length in its name because after a failed sync the disk may hold more
 or less than was acknowledged: the name is what was known.
@@ -22,6 +23,10 @@ LOCK = "lock"
 QUARANTINE = "quarantine"
 SPOOL = "spool"
 BLOBS = "blobs"
+INDEX = "index.db"
+INDEX_LOCK = "index.lock"
+SNAPSHOT = "snapshot.json"
+SNAPSHOT_BEFORE = "snapshot.before.json"
 
 _SEALED = re.compile(r"events-([0-9]{1,18})(?:-failed-([0-9]{1,18}))?\.ndjson")
 

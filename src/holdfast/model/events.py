@@ -118,6 +118,21 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
         text = self.payload.get("text") if isinstance(self.payload, dict) else None
         return text if isinstance(text, str) else ""
 
+    @property
+    def words(self) -> str:
+        """All an event says in words: its text, and whatever else its payload names."""
+        if not isinstance(self.payload, dict):
+            return ""
+        rest = {
+            k: v for k, v in self.payload.items() if k != "text" and v not in ("", {}, [], None)
+        }
+        said = [self.text] if self.text else []
+        return " ".join(said + [f"{name}: {_plain(value)}" for name, value in rest.items()])
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
 
 class Damage(msgspec.Struct, frozen=True, kw_only=True):
     """Something a reader met that is not an event. Bytes, a missing place, a second copy."""

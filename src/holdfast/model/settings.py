@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from .tokens import TokenSettings
+
 Mode = Literal["durable", "batched"]
 Integrity = Literal["crc", "chained"]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=1 << 40)]
@@ -41,6 +43,22 @@ class RecordSettings(msgspec.Struct, frozen=True, kw_only=True):
     deny_paths: tuple[str, ...] = ()
 
 
+class ViewSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How what is derived from the log is kept."""
+
+    #: a snapshot is exported after so many events, so that a lost index costs less than a second
+    snapshot_every_events: Positive = 2_000
+    #: or after so many bytes of log; also at every gate and at the end of a session
+    snapshot_every_bytes: Positive = 8 << 20
+    #: the most a snapshot may take; sessions that ended longest ago are left to the log
+    snapshot_most_bytes: Positive = 16 << 20
+    #: how long a read waits for another process before it answers from memory
+    busy_ms: Annotated[int, msgspec.Meta(ge=1, le=60_000)] = 2_000
+    #: a process that only records brings the index up to date after so many events, so that the
+    #: next reader waits about a second at most
+    catch_up_events: Positive = 50_000
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything `open` needs to know."""
 
@@ -49,3 +67,5 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keys: str
     log: LogSettings = LogSettings()
     record: RecordSettings = RecordSettings()
+    views: ViewSettings = ViewSettings()
+    tokens: TokenSettings = TokenSettings()

@@ -41,6 +41,10 @@ class EventLog(Protocol):
         """How far the log goes."""
         ...
 
+    def size(self) -> int:
+        """How many bytes it takes."""
+        ...
+
     def wait(self, after: int, timeout: float) -> bool:
         """Is there an event behind this position? Waits for one, at most timeout seconds."""
         ...

@@ -1,5 +1,7 @@
 """The command line: `holdfast <verb>`. Every verb takes `--json` for machines."""
 
+from . import commands, sessions  # noqa: F401  (they add their commands to the program)
 from .main import main
+from .program import app
 
-__all__ = ["main"]
+__all__ = ["app", "main"]

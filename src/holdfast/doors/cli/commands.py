@@ -5,65 +5,26 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 from rich.text import Text
 
-import holdfast
 from holdfast.app import demo as demo_app
 from holdfast.app import doctor as doctor_app
 from holdfast.app import reset as reset_app
 from holdfast.app import transfer
 from holdfast.app.open import init as init_project
-from holdfast.app.open import must_exist
 from holdfast.errors import Damaged, Invalid, NotFound
-from holdfast.model.events import Event
 from holdfast.model.reports import Verified
 
 from . import show
+from .program import DEFAULT, Common, app, opened
 
-app = App(
-    name="holdfast",
-    help="A context engine and long-term memory for LLM agents.",
-    version=holdfast.__version__,
-)
-app.register_install_completion_command()
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
-class Common:
-    """What every command takes."""
-
-    home: Annotated[
-        str | None, Parameter(help="Where everything is kept. Default: HOLDFAST_HOME.")
-    ] = None
-    project: Annotated[
-        str | None, Parameter(help="A project id. Default: the one of this folder.")
-    ] = None
-    json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())] = False
-
-
-DEFAULT = Common()
 File = Annotated[str, Parameter(allow_leading_hyphen=True)]
-
-
-def _opened(common: Common, *, existing: bool = False) -> holdfast.Holdfast:
-    """The project that is meant, after what a person should know about it first."""
-    if existing:
-        must_exist(common.home, common.project)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # they are among the notices
-        hf = holdfast.open(common.home, project=common.project)
-    for notice in hf.notices:
-        show.warn(notice)
-    return hf
 
 
 @app.command
@@ -112,7 +73,7 @@ def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())
             if step.text:
                 show.say(step.text)
             if step.events:
-                rows = [(e.event_seq, e.agent or "", e.kind, _words(e)) for e in step.events]
+                rows = [(e.event_seq, e.agent or "", e.kind, e.words) for e in step.events]
                 show.table(("seq", "agent", "what", "words"), rows)
             if step.report is not None:
                 _show_verified(step.report)
@@ -121,14 +82,10 @@ def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())
     return 0
 
 
-def _words(event: Event) -> str:
-    return event.text or ", ".join(f"{name} {value}" for name, value in event.payload.items())
-
-
 @app.command
 def verify(*, common: Common = DEFAULT) -> int:
     """Read every byte of the log and say what is wrong. Ends with 7 when something is."""
-    with _opened(common, existing=common.project is not None) as hf:
+    with opened(common, existing=common.project is not None) as hf:
         with show.progress("verifying", hf.log.head().event_seq) as progress:
             report = hf.verify(progress)
         if common.json:
@@ -187,7 +144,7 @@ def export(file: File = "-", /, *, common: Common = DEFAULT) -> int:
         raise Invalid(
             "standard output is a terminal, and a log may hold what moves its cursor; redirect to a file"
         )
-    with _opened(common) as hf:
+    with opened(common) as hf:
         if file == "-":
             counts = transfer.export(hf, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -228,7 +185,7 @@ def import_(file: File, /, *, restore: bool = False, common: Common = DEFAULT) -
     """
     with (
         _source(file) as source,
-        _opened(common) as hf,
+        opened(common) as hf,
         show.progress("importing", 0) as bar,
     ):
         done = transfer.import_(hf, source, restore=restore, progress=bar)

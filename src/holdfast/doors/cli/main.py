@@ -10,7 +10,7 @@ from cyclopts import CycloptsError
 from holdfast.errors import HoldfastError, Invalid, NotFound, Unavailable
 
 from . import show
-from .commands import app
+from .program import app
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

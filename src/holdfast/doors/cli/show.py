@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -32,6 +33,35 @@ def out() -> Console:
 def say(text: str, style: str = "") -> None:
     """One paragraph."""
     out().print(Text(clean(text), style=style))
+
+
+def page(text: str) -> None:
+    """A text as it is, for a person or a model: no wrapping, no control character."""
+    sys.stdout.write(clean(text) + "\n")
+
+
+def one_line(value: Any) -> str:
+    """A value in a cell."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def moment(at: str) -> str:
+    """A time as people read it: to the minute, UTC."""
+    return at[:16].replace("T", " ")
+
+
+def span(begin: str, end: str) -> str:
+    """How long it was, in words."""
+    try:
+        seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
+    except ValueError:
+        return "?"
+    days, rest = divmod(max(0, round(seconds)), 86_400)
+    hours, rest = divmod(rest, 3_600)
+    minutes, left = divmod(rest, 60)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (left, "s")]
+    said = [f"{count} {unit}" for count, unit in parts if count]
+    return " ".join(said[:2]) or "0 s"
 
 
 def as_json(value: Any) -> None:

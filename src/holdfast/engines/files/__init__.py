@@ -2,5 +2,6 @@
 
 from .blobs import FileBlobs
 from .log import FileLog
+from .snapshots import FileSnapshots
 
-__all__ = ["FileBlobs", "FileLog"]
+__all__ = ["FileBlobs", "FileLog", "FileSnapshots"]

@@ -6,8 +6,9 @@ it; then the intent is struck out under a further generation. A process that die
 the intent, and whoever next takes the lock does it all again: doing it twice changes nothing.
 
 What stays of an erased record: its seq, id, type, time, sources, `pd` and `h`, so order, references and
-the chain still hold. What goes: payload, salt, the user's name, bodies only it referred to, and every
-damaged stretch and quarantine copy, because bytes nobody can attribute may be the subject's.
+the chain still hold. What goes: payload, salt, the user's name, bodies only it referred to, every
+damaged stretch and quarantine copy, because bytes nobody can attribute may be the subject's, and the
+index and snapshots, which are made again from what is left.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ import msgspec
 
 from holdfast.capture import line
 from holdfast.capture.blob import blob_path
-from holdfast.capture.layout import BLOBS, QUARANTINE, SPOOL, Segment, sealed_name
+from holdfast.capture.layout import (
+    BLOBS,
+    INDEX,
+    INDEX_LOCK,
+    QUARANTINE,
+    SNAPSHOT,
+    SNAPSHOT_BEFORE,
+    SPOOL,
+    Segment,
+    sealed_name,
+)
+from holdfast.capture.lock import Lock
 from holdfast.capture.stamp import fresh_id
 from holdfast.capture.writer import Writer
 from holdfast.errors import Denied, NotFound, Unavailable
@@ -76,6 +88,7 @@ def finish(log: FileLog, writer: Writer) -> Erasure:
         rewrite.segment(segment)
     rewrite.drop_bodies()
     rewrite.drop_quarantine()
+    _drop_derived(log)
     for place in ("", SPOOL, BLOBS):
         log.disk.sweep(os.path.join(log.folder, place))
     log.disk.sync_folder(log.folder)
@@ -163,6 +176,19 @@ class _Rewrite:
             self._log.disk.unlink(os.path.join(place, name))
             self.damaged += 1
         self._log.disk.sync_folder(place)
+
+
+def _drop_derived(log: FileLog) -> None:
+    """Remove what was made from the log; whoever needs it makes it from what the log says now."""
+    lock = Lock(os.path.join(log.folder, INDEX_LOCK), log.disk)
+    try:
+        lock.acquire(log.settings.lock_timeout)
+        for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm", SNAPSHOT, SNAPSHOT_BEFORE):
+            path = os.path.join(log.folder, name)
+            if os.path.exists(path):
+                log.disk.unlink(path)
+    finally:
+        lock.close()
 
 
 def _erased(record: bytes, pseudonym: str, by: str) -> bytes:

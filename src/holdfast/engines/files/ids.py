@@ -1,46 +1,112 @@
-"""Which ids are in the log: built when somebody brings an id of their own, caught up from there."""
+"""Which ids are in the log: asked when somebody brings an id of their own.
+
+The log is the truth; an IdStore only saves reading all of it again in every process. What the store does
+not include yet is read from the log and held in memory, and handed on when it has grown. A store that
+fails, or that another process began anew, is left, and the log is read instead.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from holdfast.capture.line import crc_of
-from holdfast.model.events import Damage
+from holdfast.errors import HoldfastError
+from holdfast.model.events import Damage, Position
+from holdfast.ports.views import IdStore
 
 from .pieces import Piece
 
 Read = Callable[[int], Iterator[Piece | Damage]]
+#: ids held in memory before they are handed on
+_HELD = 10_000
 
 
 class SeenIds:
-    """Event ids and their seqs, read from the log and from nowhere else.
+    """Event ids and their seqs.
 
     The last record taken in is looked at again each time: if it is no longer the same (an event that
     was seen but never acknowledged and taken back), or the generation rose (an erase, a retention),
     everything is read anew.
     """
 
-    def __init__(self) -> None:
-        self._seqs: dict[str, int] = {}
-        self._upto = 0
-        self._crc = ""
-        self._generation = 0
+    def __init__(self, store: IdStore | None = None) -> None:
+        self._store = store
+        self._held: dict[str, int] = {}
+        self._base: Position | None = None
+        self._at: Position | None = None
 
-    def catch_up(self, read: Read, generation: int) -> None:
-        """Take in everything that came since."""
-        if generation != self._generation:
-            self._seqs, self._upto, self._generation = {}, 0, generation
-        found = read(max(0, self._upto - 1))
-        if self._upto:
-            same = next((p for p in found if isinstance(p, Piece)), None)
-            if same is None or (same.seq, crc_of(same.record)) != (self._upto, self._crc):
-                self._seqs, self._upto = {}, 0
+    def places(self, event_ids: Sequence[str], read: Read, generation: int) -> dict[str, int]:
+        """Where those of the ids are that are there, after taking in everything that came since."""
+        try:
+            self._catch_up(read, generation)
+            return self._found(event_ids)
+        except HoldfastError:
+            if self._store is None:
+                raise
+            self.distrust()  # the index is in trouble; the log is not
+            self._catch_up(read, generation)
+            return self._found(event_ids)
+
+    def distrust(self) -> None:
+        """The store was wrong: read the log instead."""
+        self._store = None
+        self._begin(None)
+
+    def _found(self, event_ids: Sequence[str]) -> dict[str, int]:
+        places = {event_id: self._seq(event_id) for event_id in event_ids}
+        return {event_id: seq for event_id, seq in places.items() if seq is not None}
+
+    def _catch_up(self, read: Read, generation: int) -> None:
+        there = self._store.position() if self._store else None
+        if self._at is None or self._behind(there):
+            self._begin(there)
+        if self._at is not None and self._at.generation != generation:
+            self._forget()
+        found = read(max(0, self._at.event_seq - 1) if self._at else 0)
+        if self._at is not None:
+            first = next((piece for piece in found if isinstance(piece, Piece)), None)
+            if first is None or (first.seq, crc_of(first.record)) != (
+                self._at.event_seq,
+                self._at.crc,
+            ):
+                self._forget()
                 found = read(0)
         for piece in found:
             if isinstance(piece, Piece):
-                self._seqs.setdefault(piece.event_id, piece.seq)
-                self._upto, self._crc = piece.seq, crc_of(piece.record)
+                self._held.setdefault(piece.event_id, piece.seq)
+                self._at = Position(
+                    generation=generation, event_seq=piece.seq, crc=crc_of(piece.record)
+                )
+                if len(self._held) >= _HELD and self._store:
+                    self.hand_on()
 
-    def seq(self, event_id: str) -> int | None:
-        """Where that id is, if it is there."""
-        return self._seqs.get(event_id)
+    def _behind(self, there: Position | None) -> bool:
+        """Did another process begin the store anew, so that it lacks what we gave it?"""
+        return self._base is not None and (
+            there is None
+            or there.generation != self._base.generation
+            or there.event_seq < self._base.event_seq
+        )
+
+    def _begin(self, there: Position | None) -> None:
+        self._held, self._base, self._at = {}, there, there
+
+    def _forget(self) -> None:
+        if self._store:
+            self._store.clear()
+        self._begin(None)
+
+    def hand_on(self) -> None:
+        """Give the store what is held; when another process gave it more, go on from there."""
+        if self._store is None or self._at is None:
+            return
+        if self._base is None or self._at.event_seq > self._base.event_seq:
+            if not self._store.add(self._base, self._held.items(), self._at):
+                self._base = self._store.position()
+                return
+            self._base = self._at
+        self._held = {}
+
+    def _seq(self, event_id: str) -> int | None:
+        held = self._held.get(event_id)
+        return held if held is not None or not self._store else self._store.seq(event_id)

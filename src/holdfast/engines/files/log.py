@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from zlib import crc32
 
@@ -28,6 +28,7 @@ from holdfast.errors import Conflict, HoldfastError
 from holdfast.model.events import Damage, Entry, Event, Position
 from holdfast.model.reports import Erasure, Verified
 from holdfast.model.settings import LogSettings
+from holdfast.ports.views import IdStore
 
 from . import erase, meta, retain, verify
 from .blobs import FileBlobs
@@ -52,13 +53,14 @@ class FileLog:
         *,
         chain: Chain | None = None,
         disk: Disk | None = None,
+        ids: IdStore | None = None,
     ) -> None:
         self.folder = folder
         self.settings = settings or LogSettings()
         self.chain = chain
         self.disk = disk or Disk()
         self.blobs = FileBlobs(folder, disk=self.disk)
-        self._ids = SeenIds()
+        self._ids = SeenIds(ids)
         self._spool_seen = -1
         self._dropped_through: object = 0
         self._opened: Writer | None = None
@@ -175,26 +177,25 @@ class FileLog:
 
     def present(self, event_ids: Sequence[str]) -> set[str]:
         """Which of these ids are there."""
-        if not event_ids:
-            return set()
-        self._catch_up_ids()
-        return {event_id for event_id in event_ids if self._ids.seq(event_id) is not None}
+        return set(self._places(event_ids)) if event_ids else set()
 
     def find(self, event_id: str) -> Event | None:
         """The event of that id."""
-        self._catch_up_ids()
-        seq = self._ids.seq(event_id)
-        if seq is None:
-            return None
-        for event in self.read(seq - 1):
-            if isinstance(event, Event):
-                return event if event.event_id == event_id else None
+        for _ in range(2):
+            seq = self._places([event_id]).get(event_id)
+            if seq is None:
+                return None
+            found = next((e for e in self.read(seq - 1) if isinstance(e, Event)), None)
+            if found is not None and found.event_id == event_id:
+                return found
+            with self._reading_ids:
+                self._ids.distrust()  # the index named a place where another event is
         return None
 
-    def _catch_up_ids(self) -> None:
+    def _places(self, event_ids: Sequence[str]) -> dict[str, int]:
         with self._reading_ids, translated("reading"):
             generation = int(meta.load(self.disk, self.folder).get("generation", 1))
-            self._ids.catch_up(self.found, generation)
+            return self._ids.places(event_ids, self.found, generation)
 
     def head(self) -> Position:
         """How far the log goes, read from its end."""
@@ -306,6 +307,8 @@ class FileLog:
     def close(self) -> None:
         """Sync what is left and let go."""
         self._flusher.close()
+        with self._reading_ids, suppress(HoldfastError):  # what is not handed on is read again
+            self._ids.hand_on()
         if self._opened is not None:
             with translated("closing"):
                 self._opened.close()

@@ -84,6 +84,10 @@ class MemoryLog:
         crc = self._events[-1].crc if self._events else ""
         return Position(generation=self._generation, event_seq=self._last, crc=crc)
 
+    def size(self) -> int:
+        """How many bytes it would take as JSON."""
+        return sum(len(msgspec.json.encode(event)) for event in self._events)
+
     def wait(self, after: int, timeout: float) -> bool:
         """Is there an event behind this position? Waits for one, at most timeout seconds."""
         deadline = time.monotonic() + timeout

@@ -1,0 +1,117 @@
+"""The verbs that read sessions: list, active, state, status, restore, ending a workflow."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from holdfast.errors import Conflict, NotFound
+from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
+from holdfast.views import state as views
+from holdfast.views.transcript import SPOKEN
+
+from . import history, restored
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+#: a longer session's tokens are counted in its latest events and estimated before them
+_COUNTED = 20_000
+
+
+def exists(hf: Holdfast, user: str, agent: str, session_id: str) -> bool:
+    """Is there such a session of this agent and user? NotFound when it is somebody else's."""
+    there = hf.views.read(lambda reading: views.of_that_id(reading, session_id))
+    if any((info.user, info.agent) == (user, agent) for info in there):
+        return True
+    if there:
+        raise NotFound(f"there is no session {session_id} of {agent} for {user}")
+    return False
+
+
+def listed(hf: Holdfast, user: str, agent: str | None) -> list[SessionInfo]:
+    """A user's sessions, the latest first."""
+    return hf.views.read(lambda reading: views.sessions(reading, user, agent))
+
+
+def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
+    """The session of that id, or the one that was active last; an open one before an ended one."""
+    known = listed(hf, user, agent)
+    if session_id is None:
+        found = next((info for info in known if info.open), next(iter(known), None))
+    else:
+        found = next((info for info in known if info.id == session_id), None)
+    if found is None:
+        whose = f"{agent} for {user}" if agent else user
+        what = f"session {session_id}" if session_id else "session"
+        raise NotFound(f"there is no {what} of {whose} in this project")
+    return found
+
+
+def state(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionState:
+    """Everything a session knows about its own work."""
+    of = chosen(hf, session_id, user, agent)
+    return hf.views.read(lambda reading: views.state(reading, of))
+
+
+def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionStatus:
+    """A session in figures, with its state."""
+    found = state(hf, session_id, user, agent)
+    tokens, exact = _tokens(hf, found.info)
+    through = hf.views.read(lambda reading: reading.position)
+    return SessionStatus(
+        state=found,
+        seconds=_seconds(found.info),
+        tokens=tokens,
+        tokens_exact=exact,
+        counted_with=hf.counter().name,
+        through=through.event_seq if through else 0,
+        snapshot_seq=hf.views.snapshot_seq(),
+    )
+
+
+def restore(
+    hf: Holdfast, session_id: str | None, user: str, agent: str | None, *, tokens: int
+) -> Restored:
+    """A session's context as text, within so many tokens."""
+    found = state(hf, session_id, user, agent)
+    latest = history.recent(hf, found.info, tokens=tokens)
+    return restored.written(found, latest, hf.counter(), tokens)
+
+
+def end(hf: Holdfast, session_id: str | None, user: str, reason: str) -> SessionInfo:
+    """End the session of that id, or the open one that was active last."""
+    info = chosen(hf, session_id, user, None)
+    if not info.open:
+        raise Conflict(f"session {info.id} has ended already: {info.ended_because}")
+    hf.session(agent=info.agent or "", user=user, session_id=info.id).end(reason)
+    return info
+
+
+def end_workflow(hf: Holdfast, workflow: str, user: str, reason: str) -> list[SessionInfo]:
+    """End every open session of a user's workflow, whichever agent's."""
+    ended = [info for info in listed(hf, user, None) if info.open and info.workflow == workflow]
+    for info in ended:
+        session = hf.session(agent=info.agent or "", user=user, session_id=info.id)
+        session.end(reason)
+    return ended
+
+
+def _tokens(hf: Holdfast, of: SessionInfo) -> tuple[int, bool]:
+    """What the conversation takes, and whether all of it was counted."""
+    count = hf.counter().count
+    if of.events <= _COUNTED:
+        events = history.session_events(hf, of)
+        return sum(count(event.words) for event in events if event.kind in SPOKEN), True
+    sample = history.window(hf, of)
+    counted = sum(count(event.words) for event in sample)
+    return round(counted / max(len(sample), 1) * of.events), False
+
+
+def _seconds(of: SessionInfo) -> float:
+    try:
+        begin = datetime.fromisoformat(of.started_at)
+        end = datetime.fromisoformat(of.ended_at or of.last_at)
+    except ValueError:
+        return 0.0
+    return max(0.0, (end - begin).total_seconds())

@@ -1,0 +1,290 @@
+"""Commands about sessions: list, show, end, status, restore, and making the index anew."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+from rich.text import Text
+
+from holdfast.app import rebuild as rebuild_app
+from holdfast.errors import Invalid
+from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
+
+from . import show
+from .program import DEFAULT, Common, app, opened
+
+session = App(name="session", help="The conversations of agents.")
+app.command(session)
+
+Agent = Annotated[str | None, Parameter(help="Only this agent's sessions.")]
+User = Annotated[str | None, Parameter(help="Whose sessions. Default: yours.")]
+
+
+@session.command(name="list")
+def list_(
+    *, agent: Agent = None, user: User = None, open_only: bool = False, common: Common = DEFAULT
+) -> int:
+    """List sessions, the latest first.
+
+    Parameters
+    ----------
+    open_only
+        Leave out those that ended.
+    """
+    with opened(common) as hf:
+        known = hf.sessions(agent=agent, user=user)
+        found = [info for info in known if info.open or not open_only]
+        if common.json:
+            show.as_json(found)
+        elif not found:
+            show.say(f"No session of {user or hf.user} in this project yet.")
+        else:
+            columns = (
+                "session",
+                "agent",
+                "workflow",
+                "began",
+                "lasted",
+                "turns",
+                "events",
+                "state",
+            )
+            show.table(columns, [_listed(info) for info in found])
+    return 0
+
+
+def _listed(info: SessionInfo) -> tuple[Any, ...]:
+    open_ = Text("open", "bold green")
+    return (
+        info.id,
+        info.agent or "",
+        info.workflow or "",
+        show.moment(info.started_at),
+        show.span(info.started_at, info.ended_at or info.last_at),
+        info.turns,
+        info.events,
+        open_ if info.open else info.ended_because or "ended",
+    )
+
+
+@session.command(name="show")
+def show_(
+    session_id: str | None = None,
+    /,
+    *,
+    agent: Agent = None,
+    user: User = None,
+    common: Common = DEFAULT,
+) -> int:
+    """Show all a session knows about its own work.
+
+    Parameters
+    ----------
+    session_id
+        Default: the one that was active last.
+    """
+    with opened(common) as hf:
+        status = hf.status(session_id, agent=agent, user=user)
+        if common.json:
+            show.as_json(status.state)
+        else:
+            _show_state(status.state)
+    return 0
+
+
+@session.command
+def end(
+    session_id: str | None = None,
+    /,
+    *,
+    workflow: str | None = None,
+    reason: str | None = None,
+    user: User = None,
+    common: Common = DEFAULT,
+) -> int:
+    """End a session, or every open one of a workflow.
+
+    Parameters
+    ----------
+    session_id
+        Default: the open one that was active last.
+    workflow
+        End every open session of this workflow instead.
+    reason
+        Why; kept with the session.
+    """
+    if session_id and workflow:
+        raise Invalid("name a session or a workflow, not both")
+    with opened(common) as hf:
+        if workflow:
+            ended = hf.end_workflow(workflow, user=user, reason=reason or "workflow end")
+        else:
+            ended = [hf.end_session(session_id, user=user, reason=reason or "ended by hand")]
+        if common.json:
+            show.as_json([info.id for info in ended])
+        elif not ended:
+            show.say(f"No open session of workflow {workflow}.")
+        for info in [] if common.json else ended:
+            show.say(f"Session {info.id} of {info.agent} has ended.")
+    return 0
+
+
+@app.command
+def status(
+    session_id: str | None = None,
+    /,
+    *,
+    agent: Agent = None,
+    user: User = None,
+    common: Common = DEFAULT,
+) -> int:
+    """Where a session stands: how long, how many events and tokens, scratchpad, checkpoints.
+
+    Parameters
+    ----------
+    session_id
+        Default: the one that was active last.
+    """
+    with opened(common) as hf:
+        with show.progress("reading the log", hf.log.head().event_seq) as progress:
+            found = hf.status(session_id, agent=agent, user=user, progress=progress)
+        if common.json:
+            show.as_json(found)
+        else:
+            _show_status(found)
+        for notice in hf.views.notices:
+            show.warn(notice)
+    return 0
+
+
+def _show_status(found: SessionStatus) -> None:
+    state, info = found.state, found.state.info
+    about = " ".join(x for x in (info.workflow, info.skill, info.git_branch, info.workspace) if x)
+    near = "" if found.tokens_exact else "about "
+    last = state.checkpoints[-1] if state.checkpoints else None
+    rows: list[tuple[object, object]] = [
+        ("session", f"{info.id} of {info.agent} for {info.user}"),
+        ("about", about),
+        ("state", "open" if info.open else f"ended: {info.ended_because}"),
+        ("lasted", show.span(info.started_at, info.ended_at or info.last_at)),
+        ("events", f"{info.events:,} in {info.turns:,} turns"),
+        ("tokens", f"{near}{found.tokens:,} ({found.counted_with})"),
+        (
+            "scratchpad",
+            f"version {state.scratchpad.version}, {len(state.scratchpad.content)} notes",
+        ),
+        *((f"  {name}", show.one_line(value)) for name, value in state.scratchpad.content.items()),
+        ("open", ", ".join(f"{t.what}: {t.text}" for t in state.threads[:5]) or "nothing"),
+        (
+            "checkpoints",
+            f"{len(state.checkpoints)}, last: {last.why} (event {last.event_seq})"
+            if last
+            else "none",
+        ),
+        ("snapshot", f"event {found.snapshot_seq} of {found.through}"),
+    ]
+    show.table(("status", ""), [row for row in rows if row[1] != ""])
+
+
+def _show_state(state: SessionState) -> None:
+    info = state.info
+    verdict = "open" if info.open else f"ended: {info.ended_because}"
+    show.say(f"Session {info.id} of {info.agent} for {info.user}, {verdict}", "bold")
+    sections: list[tuple[str, tuple[str, ...], list[tuple[object, ...]]]] = [
+        (
+            f"Scratchpad, version {state.scratchpad.version}",
+            ("note", ""),
+            [(name, show.one_line(value)) for name, value in state.scratchpad.content.items()],
+        ),
+        ("Open", ("what", "text", "event"), [(t.what, t.text, t.event_seq) for t in state.threads]),
+        ("Decisions", ("event", "text"), [(d.event_seq, d.text) for d in state.decisions]),
+        (
+            "Gates",
+            ("gate", "stands", "attempts", "note"),
+            [(g.gate, _verdict(g.passed), g.attempts, g.note) for g in state.gates],
+        ),
+        (
+            "Errors and what followed",
+            ("event", "error", "then", "settled by"),
+            [
+                (
+                    e.event_seq,
+                    e.text,
+                    "\n".join(f"{s.kind}: {s.text}" for s in e.followed),
+                    e.resolved_by or "",
+                )
+                for e in state.errors
+            ],
+        ),
+        ("Tasks", ("task", "done"), [(t.text, t.done_at or "") for t in state.tasks]),
+        (
+            "Files",
+            ("path", "last tool", "times", "changed"),
+            [(f.path, f.tool, f.times, "yes" if f.changed else "") for f in state.files[-20:]],
+        ),
+        (
+            "Checkpoints",
+            ("event", "at", "why"),
+            [(c.event_seq, show.moment(c.at), c.why) for c in state.checkpoints],
+        ),
+    ]
+    for title, columns, rows in sections:
+        if rows:
+            show.table(columns, rows, title)
+
+
+def _verdict(passed: bool) -> Text:
+    return Text("passed", "green") if passed else Text("failed", "bold red")
+
+
+@app.command
+def restore(
+    session_id: str | None = None,
+    /,
+    *,
+    agent: Agent = None,
+    user: User = None,
+    tokens: int = 4_000,
+    common: Common = DEFAULT,
+) -> int:
+    """Print a session's context, to go on with: open, decided, failed and fixed, said last.
+
+    Parameters
+    ----------
+    session_id
+        Default: the one that was active last.
+    tokens
+        The most the page may take.
+    """
+    with opened(common) as hf:
+        found = hf.restore(session_id, agent=agent, user=user, tokens=tokens)
+        if common.json:
+            show.as_json(found)
+        else:
+            show.page(found.text)
+    return 0
+
+
+@app.command
+def rebuild(*, common: Common = DEFAULT) -> int:
+    """Make the index anew from the log alone, and compare what it says with what was there."""
+    with opened(common, existing=common.project is not None) as hf:
+        with show.progress("rebuilding", hf.log.head().event_seq) as progress:
+            done = rebuild_app.rebuild(hf, progress)
+        if common.json:
+            show.as_json(done)
+        else:
+            verdict = {
+                True: Text("the same state as before", "green"),
+                False: Text("the index was wrong and is right now", "bold yellow"),
+                None: Text("there was no index to compare with", "yellow"),
+            }[done.same]
+            rows = [
+                ("events", f"{done.events:,} in {done.seconds:.2f} s"),
+                ("sessions", f"{done.sessions:,}"),
+                ("state hash", done.state_hash),
+                ("verdict", verdict),
+            ]
+            show.table(("rebuilt", ""), rows)
+    return 0

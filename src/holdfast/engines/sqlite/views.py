@@ -1,0 +1,136 @@
+"""The ViewStore in index.db."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from zlib import crc32
+
+import msgspec
+
+from holdfast.errors import Damaged
+from holdfast.model.events import Position
+
+from .index import Index
+
+_PUT = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)"
+
+
+class SqliteViews:
+    """The rows of one project's views; `shape` says what they mean, others are not read."""
+
+    def __init__(self, index: Index, *, shape: str) -> None:
+        self._index = index
+        self._shape = shape
+
+    def position(self) -> Position | None:
+        """How far of the log the rows include."""
+        with self._index.use() as db:
+            facts = dict(
+                db.execute("SELECT name, value FROM facts WHERE name IN ('views', 'shape')")
+            )
+        if facts.get("shape") != self._shape:
+            return None
+        return said_position(facts.get("views"))
+
+    def row(self, view: str, key: str) -> bytes | None:
+        """One row."""
+        with self._index.use() as db:
+            found = db.execute(
+                "SELECT row, sum FROM rows WHERE view=? AND key=?", (view, key)
+            ).fetchone()
+        return None if found is None else _checked(view, key, *found)
+
+    def rows(self, view: str, prefix: str = "") -> list[tuple[str, bytes]]:
+        """The rows whose key begins with `prefix`, by key."""
+        query, given = "SELECT key, row, sum FROM rows WHERE view=?", [view]
+        if prefix:
+            query += " AND key>=? AND key<?"
+            given += [prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)]
+        with self._index.use() as db:
+            found = db.execute(query + " ORDER BY key", given).fetchall()
+        return [(key, _checked(view, key, row, total)) for key, row, total in found]
+
+    def everything(self) -> Iterator[tuple[str, str, bytes]]:
+        """Every row."""
+        with self._index.use() as db:
+            found = db.execute("SELECT view, key, row, sum FROM rows ORDER BY view, key")
+            for view, key, row, total in found:
+                yield view, key, _checked(view, key, row, total)
+
+    def note(self, name: str) -> str:
+        """A short text kept beside the rows."""
+        with self._index.use() as db:
+            found = db.execute("SELECT value FROM facts WHERE name=?", (f"note {name}",)).fetchone()
+        return "" if found is None else str(found[0])
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Everything read inside belongs to one position."""
+        with self._index.transaction("DEFERRED"):
+            yield
+
+    def commit(
+        self,
+        base: Position | None,
+        changes: Iterable[tuple[str, str, bytes | None]],
+        position: Position | None,
+        *,
+        anew: bool = False,
+        notes: Mapping[str, str] | None = None,
+    ) -> bool:
+        """Advance from `base` to `position`; False when the rows are no longer at `base`."""
+        with self._index.transaction("IMMEDIATE") as db:
+            if self.position() != base:
+                return False
+            if anew or base is None:
+                db.execute("DELETE FROM rows")
+                db.execute("DELETE FROM facts WHERE name LIKE 'note %'")
+            self._put(db, list(changes))
+            facts = {f"note {name}": text for name, text in (notes or {}).items()}
+            facts |= {"shape": self._shape, "views": written_position(position)}
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
+        return True
+
+    def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> None:
+        db.executemany(
+            _PUT, [(v, k, row, _sum(v, k, row)) for v, k, row in changes if row is not None]
+        )
+        db.executemany(
+            "DELETE FROM rows WHERE view=? AND key=?",
+            [(v, k) for v, k, row in changes if row is None],
+        )
+
+    def discard(self) -> None:
+        """Throw away everything."""
+        self._index.discard()
+
+    def close(self) -> None:
+        """Let go."""
+        self._index.close()
+
+
+def said_position(text: str | None) -> Position | None:
+    """A position as it was written down."""
+    if not text:
+        return None
+    try:
+        return msgspec.json.decode(text, type=Position)
+    except (msgspec.DecodeError, UnicodeDecodeError) as exc:
+        raise Damaged(f"the index's position is not one: {text[:80]!r}") from exc
+
+
+def written_position(position: Position | None) -> str:
+    """A position to be written down."""
+    return "" if position is None else msgspec.json.encode(position).decode()
+
+
+def _sum(view: str, key: str, row: bytes) -> int:
+    return crc32(row, crc32(f"{view}\0{key}\0".encode()))
+
+
+def _checked(view: str, key: str, row: bytes, total: int) -> bytes:
+    if not isinstance(row, bytes) or _sum(view, key, row) != total:
+        raise Damaged(f"row {key} of {view} is not what was written")
+    return row

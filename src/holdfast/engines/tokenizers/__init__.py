@@ -1,0 +1,1 @@
+"""Tokenizers whose vocabulary comes with a package."""

@@ -1,0 +1,1 @@
+"""State as a fold of the log: keyed reducers, the runner that keeps them current, snapshots."""

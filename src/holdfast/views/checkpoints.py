@@ -1,0 +1,45 @@
+"""Checkpoints: the points of a session worth coming back to."""
+
+from __future__ import annotations
+
+import msgspec
+
+from holdfast.model.events import Event
+from holdfast.model.sessions import Checkpoint
+
+from .view import NOTHING, PerSession, Rows
+
+#: the latest few; the log has them all
+MOST = 20
+
+
+class Checkpoints(msgspec.Struct, frozen=True, kw_only=True):
+    """A session's latest checkpoints, oldest first."""
+
+    points: tuple[Checkpoint, ...] = ()
+
+
+class CheckpointView(PerSession):
+    """One row for each session."""
+
+    name = "checkpoints"
+    version = 1
+    kinds = frozenset({"validation_gate", "checkpoint_saved", "session_ended"})
+    row = Checkpoints
+
+    def apply(self, rows: Rows, event: Event) -> Rows:
+        """A passed gate, a saved context, an end."""
+        (key,) = self.keys(event)
+        why = _reason(event)
+        if not why:
+            return NOTHING
+        known: Checkpoints = rows[key] or Checkpoints()
+        point = Checkpoint(event_seq=event.event_seq, at=event.timestamp, why=why)
+        return {key: Checkpoints(points=(*known.points[-(MOST - 1) :], point))}
+
+
+def _reason(event: Event) -> str:
+    said = event.payload if isinstance(event.payload, dict) else {}
+    if event.kind == "validation_gate":
+        return f"gate {said.get('gate')} passed" if said.get("passed") is True else ""
+    return "context saved" if event.kind == "checkpoint_saved" else "session ended"

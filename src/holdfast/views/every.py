@@ -1,0 +1,34 @@
+"""Every view there is. A later room adds its own here and nowhere else."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from .checkpoints import CheckpointView
+from .decisions import Decisions
+from .failures import FailureView
+from .files import FileView
+from .gates import GateView
+from .scratchpad import Scratchpads
+from .sessions import Sessions
+from .tasks import TaskView
+from .transcript import Transcripts
+from .view import View
+
+VIEWS: tuple[View, ...] = (
+    Sessions(),
+    Transcripts(),
+    Scratchpads(),
+    Decisions(),
+    TaskView(),
+    FileView(),
+    GateView(),
+    FailureView(),
+    CheckpointView(),
+)
+
+
+def shape(views: tuple[View, ...] = VIEWS) -> str:
+    """What rows of these views mean; other rows are not theirs to read."""
+    said = "".join(f"{view.name}@{view.version}\n" for view in views)
+    return sha256(said.encode()).hexdigest()[:16]

@@ -1,0 +1,74 @@
+"""Folding: events in, changed rows out. No engine, no order but the one the events come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from holdfast.model.events import Event
+
+from .every import VIEWS
+from .view import View
+
+_encoder = msgspec.json.Encoder(order="sorted")
+Load = Callable[[str, str], bytes | None]
+#: a row as it is kept: its view, its key, its canonical bytes, None when it is gone
+Change = tuple[str, str, bytes | None]
+
+
+class Fold:
+    """The rows that changed since a position; those that did not are loaded when they are needed."""
+
+    def __init__(self, load: Load, views: tuple[View, ...] = VIEWS) -> None:
+        self._load = load
+        self._views = views
+        self._rows: dict[str, dict[str, Any]] = {view.name: {} for view in views}
+        self._decoders = {view.name: msgspec.json.Decoder(view.row) for view in views}
+        self._by_kind: dict[str, list[tuple[View, dict[str, Any], set[str]]]] = {}
+        self._changed: dict[str, set[str]] = {view.name: set() for view in views}
+
+    def apply(self, event: Event) -> None:
+        """Take one event in. What was erased, and what concerns no session, changes no row."""
+        if event.erased or event.session_id is None:
+            return
+        kind = event.kind
+        interested = self._by_kind.get(kind)
+        if interested is None:
+            interested = self._by_kind[kind] = self._interested_in(kind)
+        for view, rows, changed in interested:
+            for key in view.keys(event):
+                if key not in rows:
+                    rows[key] = self._loaded(view.name, key)
+            for key, row in view.apply(rows, event).items():
+                rows[key] = row
+                changed.add(key)
+
+    def _interested_in(self, kind: str) -> list[tuple[View, dict[str, Any], set[str]]]:
+        return [
+            (view, self._rows[view.name], self._changed[view.name])
+            for view in self._views
+            if view.kinds is None or kind in view.kinds
+        ]
+
+    def _loaded(self, view: str, key: str) -> Any:
+        data = self._load(view, key)
+        return None if data is None else self._decoders[view].decode(data)
+
+    def changes(self) -> Iterator[Change]:
+        """Every row that changed, in order, as it is kept."""
+        for view, keys in self._changed.items():
+            rows = self._rows[view]
+            for key in sorted(keys):
+                row = rows[key]
+                yield view, key, None if row is None else _encoder.encode(row)
+
+
+def state_hash(rows: Iterable[tuple[str, str, bytes]]) -> str:
+    """SHA-256 over (view, key, canonical row), sorted."""
+    digest = sha256()
+    for view, key, row in sorted(rows):
+        digest.update(msgspec.json.encode([view, key]) + b" " + row + b"\n")
+    return digest.hexdigest()

@@ -1,0 +1,236 @@
+"""Following the log: from the rows a store holds to rows that include every event, and back into it.
+
+A store that can be written is brought up to date. One that cannot (no right to write, somebody else at
+work for too long, no room) is read as it is, and the events behind its position are folded in memory
+beside it, so an answer never lags behind the log and never waits for a disk.
+
+The position says which record was the last one folded, with its checksum and the log's generation. If
+that record is no longer what the log holds there, the log is not the one these rows came from: it was
+erased from, restored from a backup, or belongs to somebody else. Then everything is folded anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.model.events import Damage, Event, Position
+from holdfast.ports.log import EventLog
+from holdfast.ports.views import Snapshots, ViewStore
+
+from . import snapshot
+from .every import VIEWS
+from .fold import Fold
+from .view import View, session_of
+
+#: folded between two commits: large enough to be cheap, small enough to hold in memory
+CHUNK = 20_000
+#: how often another process may be faster before its rows are left alone
+_RACES = 20
+
+#: what a person's patience asks for: the last event taken in
+Progress = Callable[[int], None]
+Tell = Callable[[str], None]
+
+
+class Incomplete(Exception):
+    """The rows came from a snapshot that had to leave this one out; the log has it."""
+
+
+class Tail:
+    """What was folded since a position and is not in the store yet."""
+
+    def __init__(self, store: ViewStore, base: Position | None, *, anew: bool = False) -> None:
+        self._store = store
+        self.base = base
+        #: the store's rows are of another log and do not count
+        self.anew = anew or base is None
+        self.position = None if anew else base
+        self.changes: dict[tuple[str, str], bytes | None] = {}
+        self.absent = frozenset(
+            () if self.anew else filter(None, store.note("left_out").split("\n"))
+        )
+
+    def row(self, view: str, key: str) -> bytes | None:
+        """One row, as it is at the position."""
+        if (view, key) in self.changes:
+            return self.changes[view, key]
+        if self.absent and session_of(key) in self.absent:
+            raise Incomplete
+        return None if self.anew else self._store.row(view, key)
+
+    def rows(self, view: str, prefix: str) -> list[tuple[str, bytes]]:
+        """The rows whose key begins with `prefix`, by key."""
+        if any(key.startswith(prefix) or prefix.startswith(key[:-1]) for key in self.absent):
+            raise Incomplete
+        found = {} if self.anew else dict(self._store.rows(view, prefix))
+        for (of, key), row in self.changes.items():
+            if of == view and key.startswith(prefix):
+                found.pop(key, None)
+                if row is not None:
+                    found[key] = row
+        return sorted(found.items(), key=lambda pair: pair[0].encode())
+
+    def take(self, fold: Fold, last: Event, generation: int) -> None:
+        """Include what was folded, up to an event."""
+        self.changes.update({(view, key): row for view, key, row in fold.changes()})
+        self.position = Position(generation=generation, event_seq=last.event_seq, crc=last.crc)
+
+
+class Follower:
+    """Keeps one store at the head of one log."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        store: ViewStore,
+        snapshots: Snapshots,
+        *,
+        project_id: str,
+        tell: Tell,
+        views: tuple[View, ...] = VIEWS,
+    ) -> None:
+        self._log = log
+        self.store = store
+        self._snapshots = snapshots
+        self._project_id = project_id
+        self._tell = tell
+        self._views = views
+        self._tail: Tail | None = None
+        self._believes_snapshots = True
+        self._generation = 0
+        #: set when the store did not take what was folded
+        self.trouble = ""
+        #: event types, and damage, met since somebody last asked
+        self.seen: set[str] = set()
+        self.damage: list[Damage] = []
+
+    def up_to_date(self, progress: Progress | None = None) -> Tail:
+        """The rows at the head of the log; in the store too, if it can be written."""
+        for attempt in range(_RACES):
+            tail = self._from_where_it_is()
+            if tail.position is None and self._believes_snapshots:
+                self._seed(tail)
+            events = self._behind(tail)
+            if events is None:
+                self._tell("the log is not the one the index was made from; it is made anew")
+                self._tail = Tail(self.store, tail.base, anew=True)
+                continue
+            alone = attempt == _RACES - 1  # others keep being faster: answer beside the store
+            if self._folded(tail, events, progress, store_it=not alone):
+                return self._tail or tail
+            self._tail = None  # another process was faster: go on from where it is
+        return self._from_where_it_is()
+
+    def forget(self) -> None:
+        """Start from what the store says."""
+        self._tail = None
+
+    def start_over(self) -> None:
+        """Throw the store's rows away and believe no snapshot: the log alone counts."""
+        self._tail = None
+        self._believes_snapshots = False
+        self.store.discard()
+
+    def _from_where_it_is(self) -> Tail:
+        base = self.store.position()
+        if self._tail is None or self._tail.base != base:
+            self._tail = Tail(self.store, base)
+        return self._tail
+
+    def _behind(self, tail: Tail) -> Iterator[Event | Damage] | None:
+        """What the log holds behind a position; None when that position is not in this log."""
+        at, head = tail.position, self._log.head()
+        self._generation = head.generation
+        if at == head:
+            return iter(())
+        if at is None:
+            return self._log.read(0)
+        if at.generation != head.generation:
+            return None
+        found = self._log.read(max(at.event_seq - 1, 0))
+        first = next((piece for piece in found if isinstance(piece, Event)), None)
+        same = first is not None and (first.event_seq, first.crc) == (at.event_seq, at.crc)
+        return found if same else None
+
+    def _folded(
+        self,
+        tail: Tail,
+        found: Iterator[Event | Damage],
+        progress: Progress | None,
+        *,
+        store_it: bool,
+    ) -> bool:
+        """Fold everything, committing as we go; False when another process was faster."""
+        self.trouble = ""
+        fold, count = Fold(tail.row, self._views), 0
+        last: Event | None = None
+        for event in found:
+            if isinstance(event, Damage):
+                self.damage.append(event)
+                continue
+            fold.apply(event)
+            last, count = event, count + 1
+            self.seen.add(event.kind)
+            if count == CHUNK:
+                tail.take(fold, last, self._generation)
+                if store_it and not self._stored(tail):
+                    return False
+                tail = self._tail or tail
+                fold, count = Fold(tail.row, self._views), 0
+                if progress is not None:
+                    progress(last.event_seq)
+        if last is not None and count:
+            tail.take(fold, last, self._generation)
+        return self._stored(tail) if store_it and tail.position != tail.base else True
+
+    def _stored(self, tail: Tail) -> bool:
+        """Put what was folded into the store; it stays in memory when the store will not take it."""
+        if self.trouble:
+            return True  # it would not a moment ago; the next read tries again
+        try:
+            done = self.store.commit(
+                tail.base,
+                ((view, key, row) for (view, key), row in tail.changes.items()),
+                tail.position,
+                anew=tail.anew,
+                notes={"left_out": "\n".join(sorted(tail.absent))},
+            )
+        except Unavailable as exc:
+            self.trouble = str(exc)
+            return True
+        if done:
+            self._tail = Tail(self.store, tail.position)
+        return done
+
+    # ---- snapshots -------------------------------------------------------------------------
+
+    def _seed(self, tail: Tail) -> None:
+        """Begin from the newest snapshot that is whole, ours and of this log."""
+        try:
+            kept = list(self._snapshots.load())
+        except HoldfastError as exc:
+            self._tell(f"a snapshot cannot be read: {exc}")
+            return
+        for data in kept:
+            found = snapshot.read(data, self._project_id, self._views)
+            reason = found if isinstance(found, str) else self._unfit(found)
+            if isinstance(found, str) or reason:
+                self._tell(f"a snapshot is not used: {reason}")
+                continue
+            tail.position, tail.absent = found.position, frozenset(found.left_out)
+            tail.changes = {(view, key): row for view, key, row in found.each()}
+            return
+
+    def _unfit(self, found: snapshot.Snapshot) -> str:
+        """Why a snapshot does not belong to this log; empty when it does."""
+        at, head = found.position, self._log.head()
+        if at.generation != head.generation:
+            return "the log was changed since"
+        if at.event_seq > head.event_seq:
+            return f"it is newer than the log ({at.event_seq} against {head.event_seq})"
+        events = self._log.read(at.event_seq - 1)
+        first = next((piece for piece in events if isinstance(piece, Event)), None)
+        if first is None or (first.event_seq, first.crc) != (at.event_seq, at.crc):
+            return f"event {at.event_seq} of the log is another one"
+        return ""

@@ -1,0 +1,249 @@
+"""Reading views: always at the head of the log, whatever became of the index.
+
+`read` is the one way in. It brings the rows up to date, asks, and answers. An index that turns out to be
+damaged is thrown away and made again from a snapshot or from the log; one that cannot be used at all
+just now is replaced by a spare in memory for this process. A caller notices the time, never a wrong row.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import msgspec
+
+from holdfast.errors import Damaged, HoldfastError, Unavailable
+from holdfast.model.events import Damage, Position
+from holdfast.model.settings import ViewSettings
+from holdfast.ports.log import EventLog
+from holdfast.ports.views import Snapshots, ViewStore
+
+from . import snapshot
+from .every import VIEWS
+from .fold import state_hash
+from .follow import Follower, Incomplete, Progress, Tail
+from .view import View
+
+T = TypeVar("T")
+#: after one of these a snapshot is worth its price
+MILESTONES = frozenset({"validation_gate", "session_ended", "checkpoint_saved"})
+
+
+class Reading:
+    """The rows of every view at one position."""
+
+    def __init__(self, tail: Tail, views: tuple[View, ...]) -> None:
+        self._tail = tail
+        self._views = views
+
+    @property
+    def position(self) -> Position | None:
+        """The last event that is in them."""
+        return self._tail.position
+
+    def row(self, view: View, key: str) -> Any:
+        """One row, or None."""
+        data = self._tail.row(view.name, key)
+        return None if data is None else msgspec.json.decode(data, type=view.row)
+
+    def rows(self, view: View, prefix: str = "") -> list[Any]:
+        """The rows whose key begins with `prefix`, by key."""
+        return [
+            msgspec.json.decode(row, type=view.row) for _, row in self._tail.rows(view.name, prefix)
+        ]
+
+    def everything(self) -> Iterator[tuple[str, str, bytes]]:
+        """Every row as it is kept."""
+        for view in self._views:
+            for key, row in self._tail.rows(view.name, ""):
+                yield view.name, key, row
+
+
+class Runner:
+    """The views of one project."""
+
+    def __init__(  # noqa: PLR0913  (what open composes, by name)
+        self,
+        log: EventLog,
+        store: ViewStore,
+        snapshots: Snapshots,
+        *,
+        spare: Callable[[], ViewStore],
+        project_id: str,
+        settings: ViewSettings,
+        damage: Callable[[list[Damage]], None] = lambda _: None,
+        views: tuple[View, ...] = VIEWS,
+    ) -> None:
+        self._log = log
+        self._snapshots = snapshots
+        self._project_id = project_id
+        self._settings = settings
+        self._views = views
+        self._damage = damage
+        self._spare = spare
+        self._main = self._follower(store)
+        self._beside: Follower | None = None
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        #: what happened to the index that a person should know
+        self.notices: list[str] = []
+
+    def _follower(self, store: ViewStore) -> Follower:
+        return Follower(
+            self._log,
+            store,
+            self._snapshots,
+            project_id=self._project_id,
+            tell=self._tell,
+            views=self._views,
+        )
+
+    def _tell(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def read(self, ask: Callable[[Reading], T], progress: Progress | None = None) -> T:
+        """What `ask` finds in rows that include every event of the log."""
+        with self._one_at_a_time():
+            for _ in range(3):
+                try:
+                    return self._asked(self._main, ask, progress)
+                except Damaged as exc:
+                    self._tell(f"the index was damaged and is made anew: {exc}")
+                    if not self._discarded():
+                        break
+                except Incomplete:
+                    self._main.start_over()
+                except Unavailable as exc:
+                    self._tell(f"the index cannot be used just now: {exc}")
+                    break
+            if self._beside is None:
+                self._beside = self._follower(self._spare())
+            try:
+                return self._asked(self._beside, ask, progress)
+            except Incomplete:
+                self._beside.start_over()
+                return self._asked(self._beside, ask, progress)
+
+    def _one_at_a_time(self) -> threading.RLock:
+        if self._pid != os.getpid():  # a parent's thread may hold the lock we were forked with
+            self._pid, self._lock = os.getpid(), threading.RLock()
+        return self._lock
+
+    def _asked(
+        self, follower: Follower, ask: Callable[[Reading], T], progress: Progress | None
+    ) -> T:
+        while True:
+            tail = follower.up_to_date(progress)
+            with follower.store.reading():
+                # nobody may have moved the rows between bringing them up to date and reading them
+                if tail.anew or follower.store.position() == tail.base:
+                    answer = ask(Reading(tail, self._views))
+                    break
+            follower.forget()
+        if follower is self._main and not follower.trouble:
+            self._export_when_due(follower, tail)
+        if follower.damage:
+            damage, follower.damage = follower.damage, []
+            self._damage(damage)
+        return answer
+
+    def _discarded(self) -> bool:
+        try:
+            self._main.forget()
+            self._main.store.discard()
+        except (Damaged, Unavailable) as exc:
+            self._tell(f"the index cannot be made anew: {exc}")
+            return False
+        return True
+
+    def catch_up(self) -> None:
+        """Bring the index up to date; trouble is told, for the events themselves are safe."""
+        try:
+            self.read(lambda _: None)
+        except HoldfastError as exc:
+            self._tell(f"the index could not be brought up to date: {exc}")
+
+    # ---- making anew -----------------------------------------------------------------------
+
+    def rebuild(self, progress: Progress | None = None) -> str:
+        """Fold the whole log anew, believing no index and no snapshot; the state's hash."""
+        with self._one_at_a_time():
+            self._snapshots.drop()
+            self._main.start_over()
+            return self.state_hash(progress)
+
+    def state_hash(self, progress: Progress | None = None) -> str:
+        """SHA-256 over every row of every view."""
+        return self.read(lambda reading: state_hash(reading.everything()), progress)
+
+    def hash_on_disk(self) -> str | None:
+        """The hash of the rows as they are kept, brought up to date; None when there are none."""
+        try:
+            with self._one_at_a_time():
+                if self._main.store.position() is None:
+                    return None
+                return self.state_hash()
+        except HoldfastError:
+            return None
+
+    def extent(self) -> tuple[int, int]:
+        """The last event that is in the rows, and how many sessions there are."""
+
+        def ask(reading: Reading) -> tuple[int, int]:
+            at = reading.position
+            return (at.event_seq if at else 0), len(reading.rows(self._views[0]))
+
+        return self.read(ask)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._main.store.close()
+
+    # ---- snapshots -------------------------------------------------------------------------
+
+    def snapshot_seq(self) -> int:
+        """The last event of the last exported snapshot; 0 when none is known."""
+        return self._exported()[0]
+
+    def _exported(self) -> tuple[int, int]:
+        try:
+            parts = self._main.store.note("exported").split()
+            return int(parts[0]), int(parts[1])
+        except (IndexError, ValueError, HoldfastError):
+            return 0, 0
+
+    def _export_when_due(self, follower: Follower, tail: Tail) -> None:
+        at, seq, size = tail.position, *self._exported()
+        milestone = bool(follower.seen & MILESTONES)
+        follower.seen.clear()
+        if at is None or at.event_seq == seq:
+            return
+        grown = abs(self._log.size() - size) >= self._settings.snapshot_every_bytes
+        if milestone or grown or abs(at.event_seq - seq) >= self._settings.snapshot_every_events:
+            self.export()
+
+    def export(self) -> None:
+        """Write a snapshot of the rows as they are; trouble with it is told, not raised."""
+        store = self._main.store
+        try:
+            size = self._log.size()
+            with store.reading():
+                position = store.position()
+                if position is None or store.note("left_out"):
+                    return  # rows that are not all there make no better snapshot than the last
+                data = snapshot.write(
+                    store.everything(),
+                    position,
+                    self._project_id,
+                    self._views,
+                    most=self._settings.snapshot_most_bytes,
+                )
+            self._snapshots.save(data)
+            store.commit(position, (), position, notes={"exported": f"{position.event_seq} {size}"})
+        except (Unavailable, Damaged) as exc:
+            self._tell(f"no snapshot was written: {exc}")
