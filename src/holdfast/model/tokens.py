@@ -17,9 +17,9 @@ class TokenSettings(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     #: for no model or one that is not known; most models of today split text much like this one
     encoding: str = "o200k_base"
-    #: your own beginnings of model names and their encoding; the longest wins, yours on a tie
+    #: your own beginnings of model names and their encoding; the longest wins, yours before ours
     encodings: dict[str, str] = {}
-    #: your own beginnings of model names and their factor; the longest wins, yours on a tie
+    #: your own beginnings of model names and their factor; the longest wins, yours before ours
     factors: dict[str, Factor] = {}
 
 
@@ -114,14 +114,13 @@ def resolve(model: str, settings: TokenSettings) -> Counted:
     built, own, factor = (
         _longest(tails, t) for t in (_TABLE, settings.encodings, settings.factors)
     )
-    if own is not None and (built is None or len(own) >= len(built)):
+    if own is not None:
         encoding, times, known = settings.encodings[own], 1.0, True
-        built = None
     elif built is not None:
         encoding, times, known = *_TABLE[built], True
     else:
         encoding, times, known = settings.encoding, UNKNOWN, False
-    if factor is not None and (built is None or len(factor) >= len(built)):
+    if factor is not None:
         times, known = settings.factors[factor], True
     return Counted(encoding, times, known)
 
