@@ -1,7 +1,8 @@
-"""The demo: two agents record at once, one is killed in the middle of a write, nothing is lost.
+"""The demo: three days of a project, a process killed in the middle of a write, and nothing forgotten.
 
 `play` yields what happens as it happens; a door shows it. The agents are real processes
-(`python -m holdfast.app.demo …`), and the kill is a real SIGKILL with half a record on the disk.
+(`python -m holdfast.app.demo …`), the kill is a real SIGKILL with a torn record on the disk, and what is
+deleted is really deleted.
 """
 
 from __future__ import annotations
@@ -10,102 +11,120 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from holdfast.capture.disk import Disk
-from holdfast.engines.files import FileLog
+from holdfast.capture.layout import INDEX, SNAPSHOT
 from holdfast.errors import HoldfastError
 from holdfast.model.events import Event
 from holdfast.model.reports import Verified
+from holdfast.model.sessions import SessionStatus
 
 from .holdfast import Holdfast
 from .open import open as open_project
+from .session import Session
+from .story import CUT_OFF, MONDAY, SECRET, TUESDAY, WEDNESDAY, Line
 
-PROJECT = "demo"
-_ARCHITECT = (
-    ("user", "We need an API for invoices. Which database?"),
-    ("assistant", "PostgreSQL 18: we need row-level security for the tenants."),
-    ("decision", "PostgreSQL 18 with row-level security; one schema per service"),
-    ("user", "Good. Deploy with the key sk-ant-api03-{secret} for now."),
-    ("assistant", "I will read the key from the environment instead of writing it down."),
-)
-_CODER = (
-    ("user", "Write the migration for the invoices table."),
-    ("tool_result", "pytest: 1 failed, test_invoice_total: expected 120.00, got 119.99"),
-    ("error", "Rounding: amounts were floats"),
-    ("decision", "Amounts are integers in cents, never floats"),
-    ("assistant", "Changed the column to bigint cents; all tests pass."),
-)
+PROJECT, USER, WORKFLOW = "demo", "ana", "create-service"
+_BUDGET = 450
 
 
 class Step(NamedTuple):
-    """One thing that happened: a heading, and either events, a report or a sentence."""
+    """One thing that happened: a heading, a sentence, and what there is to see."""
 
     title: str
     text: str = ""
     events: tuple[Event, ...] = ()
+    page: str = ""
+    status: SessionStatus | None = None
     report: Verified | None = None
 
 
 def play(home: str) -> Iterator[Step]:
     """Play the demo in an empty home."""
-    with open_project(home, project=PROJECT) as hf:
-        agents = [_start(home, "architect"), _start(home, "coder")]
-        acknowledged = _acknowledged(agents)
+    acknowledged = _run(home, "architect")
+    with open_project(home, project=PROJECT, user=USER) as hf:
         yield Step(
-            "Two agents, two processes, one log",
-            "Each event is synced to the disk before its agent hears that it was recorded.",
-            events=tuple(hf.events()),
+            "Monday: an architect agent designs an invoice service",
+            "Every event was on the disk before its agent heard that it was recorded. The API key "
+            "somebody pasted into the chat was replaced before the first byte was written.",
+            events=tuple(_shown(hf.events(), ("decision", "user_message", "validation_gate"))),
         )
-        victim = _start(home, "victim")
-        acknowledged |= _acknowledged([victim])
+        before = hf.log.head().event_seq
+        acknowledged |= _run(home, "coder", killed=True)
         torn = _torn_bytes(hf)
         yield Step(
-            "A third one is killed in the middle of a write (SIGKILL)",
-            f"Its {len(_CODER)} events before were acknowledged. Half a record is on the disk:\n"
-            f"…{torn[-60:].decode('utf-8', 'replace')}",
+            "Tuesday: a coder agent takes over; at 14:20 its process is killed (SIGKILL)",
+            "It fixed one bug and was in the middle of the next. A torn record is on the disk:\n"
+            f"…{torn[-90:].decode('utf-8', 'replace')}",
+            events=tuple(_shown(hf.events(before), ("error", "decision", "validation_gate"))),
         )
-        with hf.session(agent="coder") as session:
-            session.user("Go on where we were.")
-        kept = sorted(os.listdir(os.path.join(hf.folder, "quarantine")))
-        yield Step(
-            "The next writer mends the log and says so",
-            f"The torn {len(torn)} bytes were copied to quarantine/{kept[0]}, then cut off.",
-            events=tuple(e for e in hf.events() if e.kind == "damage_found"),
-        )
+        yield from _next_morning(hf)
+        acknowledged |= _run(home, "coder again")
         yield from _proof(hf, acknowledged)
 
 
+def _next_morning(hf: Holdfast) -> Iterator[Step]:
+    known = hf.state_hash()
+    for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm"):
+        path = os.path.join(hf.folder, name)
+        if os.path.exists(path):
+            os.unlink(path)
+    with open(os.path.join(hf.folder, SNAPSHOT), "r+b") as file:
+        file.truncate(100)
+    same = hf.state_hash() == known
+    if not same:
+        raise HoldfastError("the demo lost state; please report this")
+    yield Step(
+        "Overnight: the index is deleted and the snapshot cut in half",
+        f"Both are only folds of the log. Made anew, they give the same state: {known[:16]}…",
+    )
+    restored = hf.restore(agent="coder", tokens=_BUDGET)
+    yield Step(
+        f"Wednesday: what the next agent is given (`holdfast restore --tokens {_BUDGET}`)",
+        f"{restored.tokens} tokens, no matter how long the sessions were: what is open, what was "
+        "decided, what failed and what helped, then as much of the talk as fits.",
+        page=restored.text,
+    )
+
+
 def _proof(hf: Holdfast, acknowledged: set[str]) -> Iterator[Step]:
+    kept = sorted(os.listdir(os.path.join(hf.folder, "quarantine")))
+    yield Step(
+        "It goes on, and finishes",
+        f"The torn bytes were copied to quarantine/{kept[0]} and cut off; the log says so. "
+        "Then the race was fixed, the last gate passed, the workflow ended.",
+        status=hf.status(agent="coder"),
+    )
     present = [event.event_id for event in hf.events()]
     lost = acknowledged - set(present)
     if lost or len(present) != len(set(present)):
         raise HoldfastError(f"the demo lost {len(lost)} acknowledged events; please report this")
+    if any(SECRET in event.words for event in hf.events()):
+        raise HoldfastError("the demo kept a secret; please report this")
     yield Step(
         "Nothing acknowledged was lost",
-        f"{len(acknowledged)} events were acknowledged, {len(acknowledged)} are there, each once. "
-        "The API key one of them held was redacted before it reached the disk.",
+        f"{len(acknowledged)} events were acknowledged, {len(acknowledged)} are there, each once.",
         report=hf.verify(),
     )
 
 
-def _start(home: str, role: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "holdfast.app.demo", home, role], stdout=subprocess.PIPE, text=True
+def _shown(events: Iterable[Event], kinds: tuple[str, ...]) -> Iterator[Event]:
+    return (event for event in events if event.kind in kinds)
+
+
+def _run(home: str, role: str, *, killed: bool = False) -> set[str]:
+    """Let an agent work in a process of its own; the ids it was told are safe."""
+    done = subprocess.run(
+        [sys.executable, "-m", "holdfast.app.demo", home, role],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
-
-
-def _acknowledged(agents: list[subprocess.Popen[str]]) -> set[str]:
-    """The ids each agent was told are safe, as it said them before it ended or was killed."""
-    said: set[str] = set()
-    for agent in agents:
-        out, _ = agent.communicate()
-        if agent.returncode not in (0, -signal.SIGKILL):
-            raise HoldfastError(f"an agent of the demo ended with {agent.returncode}")
-        said |= set(out.split())
-    return said
+    if done.returncode != (-signal.SIGKILL if killed else 0):
+        raise HoldfastError(f"an agent of the demo ended with {done.returncode}")
+    return set(done.stdout.split())
 
 
 def _torn_bytes(hf: Holdfast) -> bytes:
@@ -114,33 +133,45 @@ def _torn_bytes(hf: Holdfast) -> bytes:
 
 
 class _DyingDisk(Disk):
-    """Writes half of what it is given, then the process is gone."""
+    """Writes most of what it is given, then the process is gone."""
 
     def write_all(self, fd: int, data: bytes) -> None:
-        os.write(fd, data[: len(data) // 2])
+        os.write(fd, data[: -len(data) // 6])
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _agent(home: str, role: str) -> None:
-    lines = _ARCHITECT if role == "architect" else _CODER
-    with open_project(home, project=PROJECT) as hf, hf.session(agent=role) as session:
-        for kind, text in lines:
-            spoken = text.format(secret="x7" * 45)
-            event = (
-                session.tool_result("Bash", spoken)
-                if kind == "tool_result"
-                else (getattr(session, kind)(spoken))
-            )
-            sys.stdout.write(event.event_id + "\n")
-            sys.stdout.flush()
-            time.sleep(0.02)  # an agent thinks; the other one writes meanwhile
-        if role == "victim":
-            _die_writing(hf.log)
-            session.user("This one never gets its second half.")
+    with open_project(home, project=PROJECT, user=USER) as hf:
+        if role == "architect":
+            begin = {"workflow": WORKFLOW, "git_branch": "invoices"}
+            session = hf.session(agent="architect", **begin)
+            session.start(at=MONDAY[0].at)
+            _record(session, MONDAY)
+            session.switch("coder", at=TUESDAY[0].at)
+        elif role == "coder":
+            session = _last_of(hf)
+            _record(session, TUESDAY)
+            hf.log.writer().disk = _DyingDisk()
+            _record(session, [CUT_OFF])
+        else:
+            session = _last_of(hf)
+            session.start(at=WEDNESDAY[0].at)
+            _record(session, WEDNESDAY)
+            hf.end_workflow(WORKFLOW, at=WEDNESDAY[-1].at)
 
 
-def _die_writing(log: FileLog) -> None:
-    log.writer().disk = _DyingDisk()
+def _last_of(hf: Holdfast) -> Session:
+    active = hf.active(agent="coder")
+    assert active is not None  # noqa: S101  (the architect handed over to it)
+    return hf.session(agent="coder", session_id=active.id)
+
+
+def _record(session: Session, lines: Iterable[Line]) -> None:
+    for line in lines:
+        done = getattr(session, line.verb)(*line.words, at=line.at, **line.more)
+        said = done.event_id if isinstance(done, Event) else done.winners[-1]
+        sys.stdout.write(said + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from holdfast.record.recorder import Recorder
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import sessions
-from .session import Session
+from .session import Session, When
 
 
 class DamageWarning(UserWarning):
@@ -101,10 +101,15 @@ class Holdfast:
         return sessions.end(self, session_id, user or self.user, reason)
 
     def end_workflow(
-        self, workflow: str, *, user: str | None = None, reason: str = "workflow end"
+        self,
+        workflow: str,
+        *,
+        user: str | None = None,
+        reason: str = "workflow end",
+        at: When = None,
     ) -> list[SessionInfo]:
         """A workflow is over: end every open session of it, whichever agent's."""
-        return sessions.end_workflow(self, workflow, user or self.user, reason)
+        return sessions.end_workflow(self, workflow, user or self.user, reason, at=at)
 
     def status(
         self,

@@ -21,6 +21,7 @@ _SPEAKERS = {
     "model_message": "assistant",
     "tool_call": "call",
     "tool_result": "result",
+    "task_completed": "done",
 }
 
 
@@ -103,8 +104,11 @@ def _failure(error: Failure) -> str:
 
 
 def _spoken(event: Event) -> str:
-    who = _SPEAKERS.get(event.kind, event.kind)
-    return f"- [{event.event_seq}] {who}: {_line(event.words)}"
+    who, words = _SPEAKERS.get(event.kind, event.kind), event.words
+    if event.kind == "validation_gate":
+        verdict = "passed" if event.payload.get("passed") is True else "FAILED"
+        who, words = "gate", f"{event.payload.get('gate')} {verdict} {event.text}"
+    return f"- [{event.event_seq}] {who}: {_line(words)}"
 
 
 def _with_talk(

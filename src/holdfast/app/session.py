@@ -47,11 +47,11 @@ class Session:
 
     # ---- beginning and end -----------------------------------------------------------------
 
-    def start(self) -> Session:
+    def start(self, *, at: When = None) -> Session:
         """Begin, or go on with the session of this id, its whole state at hand."""
         said = {**self._details, "resumed": True} if self._known() else self._details
         self._over = False
-        self.record("session_started", said, origin="system")
+        self.record("session_started", said, origin="system", at=at)
         return self
 
     def _known(self) -> bool:
@@ -60,18 +60,18 @@ class Session:
         self._to_check = False
         return there
 
-    def end(self, reason: str = "done") -> Event:
+    def end(self, reason: str = "done", *, at: When = None) -> Event:
         """End it, and say why."""
         self._over = True
-        return self.record("session_ended", {"reason": reason}, origin="system")
+        return self.record("session_ended", {"reason": reason}, origin="system", at=at)
 
-    def switch(self, agent: str, **details: Any) -> Session:
+    def switch(self, agent: str, *, at: When = None, **details: Any) -> Session:
         """Hand over to another agent: this session ends, one of that agent begins."""
         info = self.info()
         carried = {"workflow": info.workflow, "git_branch": info.git_branch, "after": self.id}
-        self.end(f"agent switch to {agent}")
+        self.end(f"agent switch to {agent}", at=at)
         following = self._hf.session(agent=agent, user=self.principal, **{**carried, **details})
-        return following.start()
+        return following.start(at=at)
 
     def __enter__(self) -> Session:
         return self.start()

@@ -88,12 +88,14 @@ def end(hf: Holdfast, session_id: str | None, user: str, reason: str) -> Session
     return info
 
 
-def end_workflow(hf: Holdfast, workflow: str, user: str, reason: str) -> list[SessionInfo]:
+def end_workflow(
+    hf: Holdfast, workflow: str, user: str, reason: str, *, at: str | datetime | None
+) -> list[SessionInfo]:
     """End every open session of a user's workflow, whichever agent's."""
     ended = [info for info in listed(hf, user, None) if info.open and info.workflow == workflow]
     for info in ended:
         session = hf.session(agent=info.agent or "", user=user, session_id=info.id)
-        session.end(reason)
+        session.end(reason, at=at)
     return ended
 
 

@@ -120,14 +120,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """All an event says in words: its text, and whatever else its payload names."""
-        if not isinstance(self.payload, dict):
-            return ""
-        rest = {
-            k: v for k, v in self.payload.items() if k != "text" and v not in ("", {}, [], None)
-        }
-        said = [self.text] if self.text else []
-        return " ".join(said + [f"{name}: {_plain(value)}" for name, value in rest.items()])
+        """All an event says in words: tool, text and input first, then whatever else it names."""
+        said = dict(self.payload) if isinstance(self.payload, dict) else {}
+        first = [_plain(said.pop(name)) for name in ("tool", "text", "input") if name in said]
+        rest = [f"{name}: {_plain(value)}" for name, value in said.items()]
+        return " ".join(filter(None, first + rest))
 
 
 def _plain(value: Any) -> str:

@@ -14,9 +14,9 @@ from holdfast.model.sessions import Failure, Said
 from .view import NOTHING, PerSession, Rows, brief
 
 MOST = 20
-STEPS = 6
+STEPS = 5
 LONGEST = 1_000
-_STEP_LONGEST = 200
+_STEP_LONGEST = 160
 _STEPS = frozenset({"model_message", "tool_call", "decision", "validation_gate", "task_completed"})
 
 

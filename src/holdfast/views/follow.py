@@ -34,7 +34,7 @@ Tell = Callable[[str], None]
 
 
 class Incomplete(Exception):
-    """The rows came from a snapshot that had to leave this one out; the log has it."""
+    """The rows came from a snapshot that had to leave these out; the log has them."""
 
 
 class Tail:
@@ -55,13 +55,15 @@ class Tail:
         """One row, as it is at the position."""
         if (view, key) in self.changes:
             return self.changes[view, key]
-        if self.absent and session_of(key) in self.absent:
+        if self.absent and view != snapshot.SESSIONS.name and session_of(key) in self.absent:
             raise Incomplete
         return None if self.anew else self._store.row(view, key)
 
     def rows(self, view: str, prefix: str) -> list[tuple[str, bytes]]:
         """The rows whose key begins with `prefix`, by key."""
-        if any(key.startswith(prefix) or prefix.startswith(key[:-1]) for key in self.absent):
+        if view != snapshot.SESSIONS.name and any(
+            key.startswith(prefix) or prefix.startswith(key[:-1]) for key in self.absent
+        ):
             raise Incomplete
         found = {} if self.anew else dict(self._store.rows(view, prefix))
         for (of, key), row in self.changes.items():

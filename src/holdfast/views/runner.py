@@ -234,16 +234,20 @@ class Runner:
             size = self._log.size()
             with store.reading():
                 position = store.position()
-                if position is None or store.note("left_out"):
-                    return  # rows that are not all there make no better snapshot than the last
+                if position is None:
+                    return
                 data = snapshot.write(
-                    store.everything(),
+                    store.rows,
                     position,
                     self._project_id,
                     self._views,
                     most=self._settings.snapshot_most_bytes,
+                    absent=frozenset(filter(None, store.note("left_out").split("\n"))),
                 )
+            if data is None:
+                self._tell("no snapshot was written: raise views.snapshot_most_bytes")
+                return
             self._snapshots.save(data)
             store.commit(position, (), position, notes={"exported": f"{position.event_seq} {size}"})
-        except (Unavailable, Damaged) as exc:
+        except HoldfastError as exc:
             self._tell(f"no snapshot was written: {exc}")

@@ -1,13 +1,15 @@
-"""A snapshot: every row of the views at one position, as one JSON file for the day the index is gone.
+"""A snapshot: the rows of the views at one position, as one JSON file for the day the index is gone.
 
 `sha256` comes last and covers every byte before it, so a file that was cut or changed is not believed.
-A snapshot is capped in size: open sessions come first, then the ones that ended latest; the sessions
-that did not fit are named, and whoever asks for one of those gets it from the log.
+A snapshot is capped in size, so that writing one costs the same however large a project grows. Every
+session is in it by name; the rest of what is known about a session comes in whole or not at all, open
+sessions first, then the ones that ended latest. Those that did not fit are named, and whoever asks for
+one of them gets it from the log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 import msgspec
@@ -16,9 +18,11 @@ from holdfast.model.events import Position
 from holdfast.model.sessions import SessionInfo
 
 from .every import shape
+from .sessions import Sessions
 from .view import View, session_of
 
 FORMAT = 1
+SESSIONS = Sessions()
 _SUM = b',"sha256":"'
 _SUM_LENGTH = len(_SUM) + 64 + len(b'"}\n')
 
@@ -31,7 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     #: which views, in which version
     views: str
     position: Position
-    #: the sessions that did not fit, by key
+    #: the sessions of which only the name fitted, by key
     left_out: tuple[str, ...]
     #: view, key, row
     rows: dict[str, dict[str, msgspec.Raw]]
@@ -44,18 +48,65 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(
-    rows: Iterable[tuple[str, str, bytes]],
+    rows: Callable[[str, str], list[tuple[str, bytes]]],
     position: Position,
     project_id: str,
     views: tuple[View, ...],
     *,
     most: int,
+    absent: frozenset[str] = frozenset(),
+) -> bytes | None:
+    """The file of a snapshot, of about `most` bytes at the most; None when not even names fit.
+
+    `rows` gives the rows of a view whose keys begin with a prefix; of the sessions in `absent` it
+    has the names only.
+    """
+    names = rows(SESSIONS.name, "")
+    kept: dict[str, dict[str, bytes]] = {view.name: {} for view in views}
+    kept[SESSIONS.name] = dict(names)
+    room = most - sum(len(key) + len(row) for key, row in names)
+    if room < 0:
+        return None
+    left_out = set(absent)
+    for key in _ranked(names):
+        found = [] if key in absent else _details(rows, views, key)
+        room -= sum(len(at) + len(row) for _, at, row in found)
+        if room < 0:
+            left_out.add(key)
+            continue
+        for view, at, row in found:
+            kept[view][at] = row
+    return _sealed(kept, position, project_id, views, left_out)
+
+
+def _ranked(names: list[tuple[str, bytes]]) -> list[str]:
+    """The sessions' keys, those most likely to be asked for first."""
+    infos = [(key, msgspec.json.decode(row, type=SessionInfo)) for key, row in names]
+    infos.sort(key=lambda pair: (pair[1].open, pair[1].last_seq), reverse=True)
+    return [key for key, _ in infos]
+
+
+def _details(
+    rows: Callable[[str, str], list[tuple[str, bytes]]], views: tuple[View, ...], key: str
+) -> list[tuple[str, str, bytes]]:
+    """Every other row of one session."""
+    below = key[:-1]  # its own key and all that begin with its parts
+    return [
+        (view.name, at, row)
+        for view in views
+        if view.name != SESSIONS.name
+        for at, row in rows(view.name, below)
+        if session_of(at) == key
+    ]
+
+
+def _sealed(
+    kept: dict[str, dict[str, bytes]],
+    position: Position,
+    project_id: str,
+    views: tuple[View, ...],
+    left_out: set[str],
 ) -> bytes:
-    """The file of a snapshot, of at most about `most` bytes."""
-    kept, left_out = _fitting(list(rows), most)
-    found: dict[str, dict[str, msgspec.Raw]] = {view.name: {} for view in views}
-    for view, key, row in kept:
-        found[view][key] = msgspec.Raw(row)
     data = msgspec.json.encode(
         Snapshot(
             format=FORMAT,
@@ -63,7 +114,10 @@ def write(
             views=shape(views),
             position=position,
             left_out=tuple(sorted(left_out)),
-            rows=found,
+            rows={
+                view: {key: msgspec.Raw(row) for key, row in sorted(found.items())}
+                for view, found in kept.items()
+            },
         )
     )[:-1]
     return data + _SUM + sha256(data).hexdigest().encode() + b'"}\n'
@@ -83,30 +137,3 @@ def read(data: bytes, project_id: str, views: tuple[View, ...]) -> Snapshot | st
     if found.project_id != project_id:
         return f"it belongs to {found.project_id}"
     return found
-
-
-def _fitting(
-    rows: list[tuple[str, str, bytes]], most: int
-) -> tuple[list[tuple[str, str, bytes]], set[str]]:
-    """As many sessions as fit, whole, and those that do not."""
-    sizes: dict[str, int] = {}
-    for _, key, row in rows:
-        session = session_of(key)
-        sizes[session] = sizes.get(session, 0) + len(key) + len(row) + 8
-    if sum(sizes.values()) <= most:
-        return rows, set()
-    infos = {
-        key: msgspec.json.decode(row, type=SessionInfo)
-        for view, key, row in rows
-        if view == "sessions"
-    }
-    left_out, room = set(), most
-    for key in sorted(sizes, key=lambda key: _rank(infos.get(key)), reverse=True):
-        room -= sizes[key]
-        if room < 0:
-            left_out.add(key)
-    return [row for row in rows if session_of(row[1]) not in left_out], left_out
-
-
-def _rank(info: SessionInfo | None) -> tuple[bool, int]:
-    return (info.open, info.last_seq) if info else (False, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Annotated, BinaryIO, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
+from holdfast import DamageWarning
 from holdfast.app import demo as demo_app
 from holdfast.app import doctor as doctor_app
 from holdfast.app import reset as reset_app
@@ -23,6 +25,7 @@ from holdfast.model.reports import Verified
 
 from . import show
 from .program import DEFAULT, Common, app, opened
+from .sessions import show_status
 
 File = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
@@ -62,8 +65,9 @@ def init(
 
 @app.command
 def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())] = False) -> int:
-    """Record from two processes, kill a third in the middle of a write, recover, verify."""
+    """Watch three days of a project: two agents, a crash, a lost index, and nothing forgotten."""
     place = tempfile.mkdtemp(prefix="holdfast-demo-")
+    warnings.simplefilter("ignore", DamageWarning)  # its damage is part of the story
     try:
         if json:
             show.as_json([step._asdict() for step in demo_app.play(place)])
@@ -73,8 +77,14 @@ def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())
             if step.text:
                 show.say(step.text)
             if step.events:
-                rows = [(e.event_seq, e.agent or "", e.kind, e.words) for e in step.events]
-                show.table(("seq", "agent", "what", "words"), rows)
+                rows = [
+                    (show.moment(e.timestamp), e.agent or "", e.kind, e.words) for e in step.events
+                ]
+                show.table(("when", "agent", "what", "words"), rows)
+            if step.page:
+                show.framed(step.page)
+            if step.status is not None:
+                show_status(step.status)
             if step.report is not None:
                 _show_verified(step.report)
     finally:

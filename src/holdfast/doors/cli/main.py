@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 
 from cyclopts import CycloptsError
@@ -17,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; an error is a sentence and an exit code, never a trace."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     machine = "--json" in words
+    warnings.showwarning = _say_warning
     try:
         code = app(
             words, result_action="return_value", exit_on_error=not machine, print_error=not machine
@@ -37,3 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         show.error(Unavailable(str(exc)), as_json=machine)
         sys.exit(Unavailable.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """What the library warns of, as a sentence instead of a place in its code."""
+    show.warn(str(message))

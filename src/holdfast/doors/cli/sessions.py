@@ -152,13 +152,14 @@ def status(
         if common.json:
             show.as_json(found)
         else:
-            _show_status(found)
+            show_status(found)
         for notice in hf.views.notices:
             show.warn(notice)
     return 0
 
 
-def _show_status(found: SessionStatus) -> None:
+def show_status(found: SessionStatus) -> None:
+    """A status as a table."""
     state, info = found.state, found.state.info
     about = " ".join(x for x in (info.workflow, info.skill, info.git_branch, info.workspace) if x)
     near = "" if found.tokens_exact else "about "

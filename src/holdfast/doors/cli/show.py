@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -38,6 +39,11 @@ def say(text: str, style: str = "") -> None:
 def page(text: str) -> None:
     """A text as it is, for a person or a model: no wrapping, no control character."""
     sys.stdout.write(clean(text) + "\n")
+
+
+def framed(text: str) -> None:
+    """A page with a line around it."""
+    out().print(Panel(Text(clean(text)), expand=False))
 
 
 def one_line(value: Any) -> str:
