@@ -373,7 +373,7 @@ def test_leaving_an_async_session_by_an_error_says_so(tmp_path: Path) -> None:
             with pytest.raises(ValueError, match="boom"):
                 async with hf.session(agent="coder") as s:
                     raise ValueError("boom")
-            info: holdfast.model.sessions.SessionInfo = await s.info()
-            return info.ended_because
+            reason: str | None = (await s.info()).ended_because
+            return reason
 
     assert asyncio.run(work()) == "ValueError: boom"

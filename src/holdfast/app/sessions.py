@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.errors import Conflict, NotFound
 from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
+from holdfast.views.runner import Reading
 from holdfast.views.transcript import SPOKEN
 
 from . import history, restored
@@ -36,11 +37,16 @@ def listed(hf: Holdfast, user: str, agent: str | None) -> list[SessionInfo]:
 
 def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
     """The session of that id, or the one that was active last; an open one before an ended one."""
-    known = listed(hf, user, agent)
-    if session_id is None:
-        found = next((info for info in known if info.open), next(iter(known), None))
+    return hf.views.read(lambda reading: _chosen(reading, session_id, user, agent))
+
+
+def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
+    if session_id is not None and agent is not None:
+        found = views.info(reading, user, agent, session_id)
     else:
-        found = next((info for info in known if info.id == session_id), None)
+        known = views.sessions(reading, user, agent)
+        fitting = [info for info in known if session_id in (None, info.id)]
+        found = next((info for info in fitting if info.open), next(iter(fitting), None))
     if found is None:
         whose = f"{agent} for {user}" if agent else user
         what = f"session {session_id}" if session_id else "session"
@@ -50,8 +56,9 @@ def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
 
 def state(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionState:
     """Everything a session knows about its own work."""
-    of = chosen(hf, session_id, user, agent)
-    return hf.views.read(lambda reading: views.state(reading, of))
+    return hf.views.read(
+        lambda reading: views.state(reading, _chosen(reading, session_id, user, agent))
+    )
 
 
 def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionStatus:

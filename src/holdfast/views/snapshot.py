@@ -67,16 +67,17 @@ def write(
     room = most - sum(len(key) + len(row) for key, row in names)
     if room < 0:
         return None
-    left_out = set(absent)
-    for key in _ranked(names):
-        found = [] if key in absent else _details(rows, views, key)
+    wanted = [key for key in _ranked(names) if key not in absent]
+    fitting = 0
+    for key in wanted:
+        found = _details(rows, views, key)
         room -= sum(len(at) + len(row) for _, at, row in found)
         if room < 0:
-            left_out.add(key)
-            continue
+            break
+        fitting += 1
         for view, at, row in found:
             kept[view][at] = row
-    return _sealed(kept, position, project_id, views, left_out)
+    return _sealed(kept, position, project_id, views, absent.union(wanted[fitting:]))
 
 
 def _ranked(names: list[tuple[str, bytes]]) -> list[str]:
@@ -105,7 +106,7 @@ def _sealed(
     position: Position,
     project_id: str,
     views: tuple[View, ...],
-    left_out: set[str],
+    left_out: frozenset[str],
 ) -> bytes:
     data = msgspec.json.encode(
         Snapshot(

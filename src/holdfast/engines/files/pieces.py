@@ -11,6 +11,7 @@ import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import pairwise
 from typing import NamedTuple
 from zlib import crc32
 
@@ -56,6 +57,12 @@ def pieces(disk: Disk, folder: str, after: int = 0) -> Iterator[Piece | Damage]:
             # sealed while we looked: what we hold may have passed us by; look again
             if fd >= 0:
                 disk.let_go(fd)
+            continue
+        passed = [
+            s for s, after_it in pairwise(waiting) if s.first_seq < after_it.first_seq <= after + 1
+        ]
+        if passed:  # another segment begins at or before what is asked for
+            done.update(s.name for s in passed)
             continue
         segment = waiting[0]
         done.add(segment.name)

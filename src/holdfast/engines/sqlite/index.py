@@ -26,7 +26,7 @@ from .trouble import translated
 SCHEMA = 1
 _TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE rows (view TEXT, key TEXT, row BLOB NOT NULL, sum INTEGER NOT NULL,
+CREATE TABLE rows (view TEXT, key TEXT, sum INTEGER NOT NULL, row BLOB NOT NULL,
                    PRIMARY KEY (view, key)) WITHOUT ROWID;
 CREATE TABLE ids (event_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -45,6 +45,8 @@ class Index:
         self._disk = disk or Disk()
         self._connection: sqlite3.Connection | None = None
         self._inode = self._pid = 0
+        #: how often it was opened; what somebody learnt about an earlier file may not hold for this
+        self.opened = 0
         self._own_threads()
 
     def _own_threads(self) -> None:
@@ -64,6 +66,7 @@ class Index:
             if self._connection is None or (not _under_way(self._connection) and self._replaced()):
                 self._close()
                 self._connection = self._open()
+                self.opened += 1
             yield self._connection
 
     @contextmanager

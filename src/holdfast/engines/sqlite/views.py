@@ -1,4 +1,8 @@
-"""The ViewStore in index.db."""
+"""The ViewStore in index.db.
+
+Each row carries a checksum, and the sum of all of them and their number stand beside the position: a
+changed row is noticed when it is read, a lost one when the file is opened. Neither is ever an answer.
+"""
 
 from __future__ import annotations
 
@@ -38,26 +42,26 @@ class SqliteViews:
         """One row."""
         with self._index.use() as db:
             found = db.execute(
-                "SELECT row, sum FROM rows WHERE view=? AND key=?", (view, key)
+                "SELECT sum, row FROM rows WHERE view=? AND key=?", (view, key)
             ).fetchone()
         return None if found is None else _checked(view, key, *found)
 
     def rows(self, view: str, prefix: str = "") -> list[tuple[str, bytes]]:
         """The rows whose key begins with `prefix`, by key."""
-        query, given = "SELECT key, row, sum FROM rows WHERE view=?", [view]
+        query, given = "SELECT key, sum, row FROM rows WHERE view=?", [view]
         if prefix:
             query += " AND key>=? AND key<?"
             given += [prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)]
         with self._index.use() as db:
             found = db.execute(query + " ORDER BY key", given).fetchall()
-        return [(key, _checked(view, key, row, total)) for key, row, total in found]
+        return [(key, _checked(view, key, total, row)) for key, total, row in found]
 
     def everything(self) -> Iterator[tuple[str, str, bytes]]:
         """Every row."""
         with self._index.use() as db:
-            found = db.execute("SELECT view, key, row, sum FROM rows ORDER BY view, key")
-            for view, key, row, total in found:
-                yield view, key, _checked(view, key, row, total)
+            found = db.execute("SELECT view, key, sum, row FROM rows ORDER BY view, key")
+            for view, key, total, row in found:
+                yield view, key, _checked(view, key, total, row)
 
     def note(self, name: str) -> str:
         """A short text kept beside the rows."""
@@ -86,21 +90,30 @@ class SqliteViews:
                 return False
             if anew or base is None:
                 db.execute("DELETE FROM rows")
-                db.execute("DELETE FROM facts WHERE name LIKE 'note %'")
-            self._put(db, list(changes))
+                db.execute("DELETE FROM facts WHERE name='total' OR name LIKE 'note %'")
+            total = self._put(db, list(changes))
             facts = {f"note {name}": text for name, text in (notes or {}).items()}
-            facts |= {"shape": self._shape, "views": written_position(position)}
+            facts |= {"shape": self._shape, "views": written_position(position), "total": total}
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         return True
 
-    def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> None:
-        db.executemany(
-            _PUT, [(v, k, row, _sum(v, k, row)) for v, k, row in changes if row is not None]
-        )
-        db.executemany(
-            "DELETE FROM rows WHERE view=? AND key=?",
-            [(v, k) for v, k, row in changes if row is None],
-        )
+    def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> str:
+        """Write the changes; the number and sum of all rows afterwards."""
+        said = db.execute("SELECT value FROM facts WHERE name='total'").fetchone()
+        count, total = map(int, said[0].split()) if said else (0, 0)
+        for view, key, row in changes:
+            before = db.execute(
+                "SELECT sum FROM rows WHERE view=? AND key=?", (view, key)
+            ).fetchone()
+            if before is not None:
+                count, total = count - 1, total - before[0]
+            if row is None:
+                db.execute("DELETE FROM rows WHERE view=? AND key=?", (view, key))
+            else:
+                checksum = _sum(view, key, row)
+                db.execute(_PUT, (view, key, checksum, row))
+                count, total = count + 1, total + checksum
+        return f"{count} {total}"
 
     def discard(self) -> None:
         """Throw away everything."""
@@ -130,7 +143,12 @@ def _sum(view: str, key: str, row: bytes) -> int:
     return crc32(row, crc32(f"{view}\0{key}\0".encode()))
 
 
-def _checked(view: str, key: str, row: bytes, total: int) -> bytes:
+def _total(db: sqlite3.Connection) -> str:
+    count, total = db.execute("SELECT count(*), coalesce(sum(sum), 0) FROM rows").fetchone()
+    return f"{count} {total}"
+
+
+def _checked(view: str, key: str, total: int, row: bytes) -> bytes:
     if not isinstance(row, bytes) or _sum(view, key, row) != total:
         raise Damaged(f"row {key} of {view} is not what was written")
     return row
