@@ -13,14 +13,17 @@ import msgspec
 
 from holdfast import settings as settings_file
 from holdfast.capture.disk import Disk
-from holdfast.capture.layout import LOCK, QUARANTINE
+from holdfast.capture.layout import LOCK, QUARANTINE, SNAPSHOT, SNAPSHOT_BEFORE
 from holdfast.capture.lock import Busy, Lock
 from holdfast.capture.spool import spooled
-from holdfast.engines.files import FileLog
+from holdfast.engines.files import FileLog, FileSnapshots
 from holdfast.engines.files import meta as project_meta
+from holdfast.engines.sqlite.inspect import inspect
 from holdfast.errors import HoldfastError
 from holdfast.model.events import Damage, Event
 from holdfast.model.settings import Settings
+from holdfast.views import snapshot
+from holdfast.views.every import VIEWS
 
 from . import project as projects
 from .open import chain_files, project_folder
@@ -113,6 +116,7 @@ def _project_checks(chosen: Settings, project_id: str) -> Iterator[Finding]:
     checks: list[Callable[[str], Iterator[Finding]]] = [_modes, _lock, _tail, _spool, _quarantine]
     for check in checks:
         yield from check(folder)
+    yield from _derived(folder, project_id)
     if state.get("integrity_mode") == "chained":
         key = chain_files(chosen, project_id) + ".chain.key"
         if not os.path.exists(key):
@@ -174,6 +178,27 @@ def _spool(folder: str) -> Iterator[Finding]:
         yield _bad("spool", f"{waiting} events wait", "record anything: it is drained first")
     else:
         yield _good("spool", "empty")
+
+
+def _derived(folder: str, project_id: str) -> Iterator[Finding]:
+    """The index and the snapshots: never needed, so what is wrong with them costs time only."""
+    at, problem = inspect(folder, project_id)
+    if problem:
+        yield _bad("index", f"index.db: {problem}", "read anything, or run `holdfast rebuild`")
+    elif at is None:
+        yield _good("index", "made when it is first needed")
+    else:
+        behind = FileLog(folder).head().event_seq - at.event_seq
+        yield _good("index", f"through event {at.event_seq}, {behind} behind the log")
+    for number, data in enumerate(FileSnapshots(folder).load()):
+        found = snapshot.read(data, project_id, VIEWS)
+        name = (SNAPSHOT, SNAPSHOT_BEFORE)[number]
+        if isinstance(found, str):
+            yield _bad(
+                "snapshot", f"{name}: {found}", "it is replaced at the next gate or session end"
+            )
+        else:
+            yield _good("snapshot", f"{name}: through event {found.position.event_seq}")
 
 
 def _quarantine(folder: str) -> Iterator[Finding]:

@@ -27,15 +27,22 @@ class SqliteViews:
     def __init__(self, index: Index, *, shape: str) -> None:
         self._index = index
         self._shape = shape
+        self._checked = 0
 
     def position(self) -> Position | None:
         """How far of the log the rows include."""
-        with self._index.use() as db:
+        with self._index.transaction("DEFERRED") as db:
             facts = dict(
-                db.execute("SELECT name, value FROM facts WHERE name IN ('views', 'shape')")
+                db.execute(
+                    "SELECT name, value FROM facts WHERE name IN ('views', 'shape', 'total')"
+                )
             )
-        if facts.get("shape") != self._shape:
-            return None
+            if facts.get("shape") != self._shape:
+                return None
+            if self._checked != self._index.opened:
+                if total(db) != facts.get("total"):
+                    raise Damaged("rows of the index are missing")
+                self._checked = self._index.opened
         return said_position(facts.get("views"))
 
     def row(self, view: str, key: str) -> bytes | None:
@@ -54,14 +61,14 @@ class SqliteViews:
             given += [prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)]
         with self._index.use() as db:
             found = db.execute(query + " ORDER BY key", given).fetchall()
-        return [(key, _checked(view, key, total, row)) for key, total, row in found]
+        return [(key, _checked(view, key, kept, row)) for key, kept, row in found]
 
     def everything(self) -> Iterator[tuple[str, str, bytes]]:
         """Every row."""
         with self._index.use() as db:
             found = db.execute("SELECT view, key, sum, row FROM rows ORDER BY view, key")
-            for view, key, total, row in found:
-                yield view, key, _checked(view, key, total, row)
+            for view, key, kept, row in found:
+                yield view, key, _checked(view, key, kept, row)
 
     def note(self, name: str) -> str:
         """A short text kept beside the rows."""
@@ -91,29 +98,28 @@ class SqliteViews:
             if anew or base is None:
                 db.execute("DELETE FROM rows")
                 db.execute("DELETE FROM facts WHERE name='total' OR name LIKE 'note %'")
-            total = self._put(db, list(changes))
             facts = {f"note {name}": text for name, text in (notes or {}).items()}
-            facts |= {"shape": self._shape, "views": written_position(position), "total": total}
+            facts["total"] = self._put(db, list(changes))
+            facts |= {"shape": self._shape, "views": written_position(position)}
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         return True
 
     def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> str:
         """Write the changes; the number and sum of all rows afterwards."""
-        said = db.execute("SELECT value FROM facts WHERE name='total'").fetchone()
-        count, total = map(int, said[0].split()) if said else (0, 0)
+        count, added = _said_total(db)
         for view, key, row in changes:
             before = db.execute(
                 "SELECT sum FROM rows WHERE view=? AND key=?", (view, key)
             ).fetchone()
             if before is not None:
-                count, total = count - 1, total - before[0]
+                count, added = count - 1, added - before[0]
             if row is None:
                 db.execute("DELETE FROM rows WHERE view=? AND key=?", (view, key))
             else:
                 checksum = _sum(view, key, row)
                 db.execute(_PUT, (view, key, checksum, row))
-                count, total = count + 1, total + checksum
-        return f"{count} {total}"
+                count, added = count + 1, added + checksum
+        return f"{count} {added}"
 
     def discard(self) -> None:
         """Throw away everything."""
@@ -143,12 +149,22 @@ def _sum(view: str, key: str, row: bytes) -> int:
     return crc32(row, crc32(f"{view}\0{key}\0".encode()))
 
 
-def _total(db: sqlite3.Connection) -> str:
-    count, total = db.execute("SELECT count(*), coalesce(sum(sum), 0) FROM rows").fetchone()
-    return f"{count} {total}"
+def total(db: sqlite3.Connection) -> str:
+    """The number and the sum of all rows, as they are."""
+    count, added = db.execute("SELECT count(*), coalesce(sum(sum), 0) FROM rows").fetchone()
+    return f"{count} {added}"
 
 
-def _checked(view: str, key: str, total: int, row: bytes) -> bytes:
-    if not isinstance(row, bytes) or _sum(view, key, row) != total:
+def _said_total(db: sqlite3.Connection) -> tuple[int, int]:
+    said = db.execute("SELECT value FROM facts WHERE name='total'").fetchone()
+    try:
+        count, added = map(int, said[0].split()) if said else (0, 0)
+    except ValueError as exc:
+        raise Damaged(f"the index's total is not one: {said[0][:80]!r}") from exc
+    return count, added
+
+
+def _checked(view: str, key: str, kept: int, row: bytes) -> bytes:
+    if not isinstance(row, bytes) or _sum(view, key, row) != kept:
         raise Damaged(f"row {key} of {view} is not what was written")
     return row
