@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -38,13 +40,18 @@ class Common:
 DEFAULT = Common()
 
 
-def opened(common: Common, *, existing: bool = False) -> holdfast.Holdfast:
-    """The project that is meant, after what a person should know about it first."""
+@contextmanager
+def opened(common: Common, *, existing: bool = False) -> Iterator[holdfast.Holdfast]:
+    """The project that is meant, with what a person should know about it said first and last."""
     if existing:
         must_exist(common.home, common.project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notices
         hf = holdfast.open(common.home, project=common.project)
-    for notice in hf.notices:
+    said = hf.notices
+    for notice in said:
         show.warn(notice)
-    return hf
+    with hf:
+        yield hf
+        for notice in hf.notices[len(said) :]:
+            show.warn(notice)

@@ -153,8 +153,6 @@ def status(
             show.as_json(found)
         else:
             show_status(found)
-        for notice in hf.views.notices:
-            show.warn(notice)
     return 0
 
 

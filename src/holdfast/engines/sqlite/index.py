@@ -20,16 +20,16 @@ from holdfast.capture.layout import INDEX, INDEX_LOCK
 from holdfast.capture.lock import Lock
 from holdfast.errors import Damaged, Unavailable
 
-from .trouble import translated
+from .trouble import passing, translated
 
 #: of the tables; the meaning of their rows has its own
 SCHEMA = 1
-_TABLES = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE rows (view TEXT, key TEXT, sum INTEGER NOT NULL, row BLOB NOT NULL,
-                   PRIMARY KEY (view, key)) WITHOUT ROWID;
-CREATE TABLE ids (event_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID;
-"""
+_TABLES = (
+    "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE rows (view TEXT, key TEXT, sum INTEGER NOT NULL, row BLOB NOT NULL, "
+    "PRIMARY KEY (view, key)) WITHOUT ROWID",
+    "CREATE TABLE ids (event_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
+)
 
 
 class Index:
@@ -96,8 +96,9 @@ class Index:
         try:
             with self._alone():
                 return self._open_for_writing()
-        except (Unavailable, OSError, sqlite3.OperationalError):
-            if not os.path.exists(self.path):
+        except (Unavailable, OSError, sqlite3.Error) as exc:
+            damaged = isinstance(exc, sqlite3.Error) and not passing(exc)
+            if damaged or not os.path.exists(self.path):
                 raise
             return self._open_for_reading()
 
@@ -111,26 +112,20 @@ class Index:
             lock.close()
 
     def _open_for_writing(self) -> sqlite3.Connection:
-        for _ in range(2):
-            db = None
-            try:
-                flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-                self._disk.let_go(self._disk.open(self.path, flags, 0o600))
-                db = self._connect("rw")
-                db.execute("PRAGMA journal_mode=WAL")
-                db.execute("PRAGMA synchronous=NORMAL")
-                db.execute("PRAGMA cell_size_check=ON")
-                db.execute("PRAGMA secure_delete=ON")  # what was erased is not left in free pages
-                if self._made(db):
-                    return db
-                db.close()
-            except sqlite3.DatabaseError as exc:
-                if db is not None:
-                    db.close()
-                if isinstance(exc, sqlite3.OperationalError) and not _is_damage(exc):
-                    raise
-            self._remove()
-        raise Damaged(f"{self.path} cannot be made anew")
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        self._disk.let_go(self._disk.open(self.path, flags, 0o600))
+        db = self._connect("rw")
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            db.execute("PRAGMA cell_size_check=ON")
+            db.execute("PRAGMA secure_delete=ON")  # what was erased is not left in free pages
+            self._make(db)
+            self._check(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         address = f"file:{quote(os.path.abspath(self.path))}?{_MODES[mode]}"
@@ -143,35 +138,42 @@ class Index:
             check_same_thread=False,
         )
 
-    def _made(self, db: sqlite3.Connection) -> bool:
-        """Is this a file of ours, of this schema and project? An empty one is made so."""
+    def _make(self, db: sqlite3.Connection) -> None:
+        """An empty file becomes ours."""
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            db.execute("BEGIN IMMEDIATE")
+            for table in _TABLES:
+                db.execute(table)
+            db.execute("INSERT INTO facts VALUES ('project', ?)", (self._project_id,))
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+            db.execute("COMMIT")
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        """What is not ours is Damaged and goes; what a newer Holdfast made is left to it."""
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > SCHEMA:
-            db.close()
-            raise Unavailable(
-                f"{self.path} was made by a newer Holdfast and is left to it; upgrade this one"
-            )
-        if version == 0 and not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={SCHEMA}; COMMIT")
-            db.execute("INSERT INTO facts VALUES ('project', ?)", (self._project_id,))
-            return True
+            raise Unavailable(f"{self.path} was made by a newer Holdfast; upgrade this one")
+        if version != SCHEMA:
+            raise Damaged(f"it is of schema {version}, not {SCHEMA}")
         found = db.execute("SELECT value FROM facts WHERE name='project'").fetchone()
-        return bool(version == SCHEMA and found == (self._project_id,))
+        if found != (self._project_id,):
+            raise Damaged(f"it belongs to {found[0] if found else 'nobody'}")
 
     def _open_for_reading(self) -> sqlite3.Connection:
         """A home we may not write: what is there, as it is."""
         for mode in ("ro", "immutable"):
             db = self._connect(mode)
             try:
-                if db.execute("PRAGMA user_version").fetchone()[0] != SCHEMA:
-                    break
-                found = db.execute("SELECT value FROM facts WHERE name='project'").fetchone()
-                if found == (self._project_id,):
-                    return db
-                break
-            except sqlite3.OperationalError:
+                self._check(db)
+                return db
+            except sqlite3.OperationalError as exc:
                 db.close()
-        db.close()
+                if not passing(exc):
+                    raise
+            except BaseException:
+                db.close()
+                raise
         raise Unavailable(f"{self.path} cannot be read here")
 
     # ---- letting go ------------------------------------------------------------------------
@@ -206,7 +208,3 @@ _MODES = {"rw": "mode=rw", "ro": "mode=ro", "immutable": "mode=ro&immutable=1"}
 
 def _under_way(db: sqlite3.Connection) -> bool:
     return db.in_transaction
-
-
-def _is_damage(exc: sqlite3.OperationalError) -> bool:
-    return exc.sqlite_errorcode & 0xFF == sqlite3.SQLITE_ERROR  # a table that is not there

@@ -26,14 +26,19 @@ _PASSING = {
 _LOST = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
 
+def passing(exc: sqlite3.Error) -> bool:
+    """May this trouble be over the next time?"""
+    code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF in _PASSING and code not in _LOST
+
+
 @contextmanager
 def translated(path: str) -> Iterator[None]:
     """Unavailable for what may pass, Damaged for what will not."""
     try:
         yield
     except sqlite3.Error as exc:
-        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        if code & 0xFF in _PASSING and code not in _LOST:
+        if passing(exc):
             raise Unavailable(f"{path}: {exc}") from exc
         raise Damaged(f"{path}: {exc}") from exc
     except (OSError, Busy) as exc:
