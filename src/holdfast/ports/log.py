@@ -41,6 +41,10 @@ class EventLog(Protocol):
         """How far the log goes."""
         ...
 
+    def retained_through(self) -> int:
+        """The last seq a retention dropped; 0 when nothing ever was."""
+        ...
+
     def size(self) -> int:
         """How many bytes it takes."""
         ...

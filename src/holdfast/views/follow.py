@@ -147,6 +147,11 @@ class Follower:
         if at == head:
             return iter(())
         if at is None:
+            dropped = self._log.retained_through()
+            if dropped:
+                self._tell(
+                    f"events up to {dropped} were dropped; what they said is not in the views"
+                )
             return self._log.read(0)
         if at.generation != head.generation:
             return None

@@ -84,6 +84,10 @@ class MemoryLog:
         crc = self._events[-1].crc if self._events else ""
         return Position(generation=self._generation, event_seq=self._last, crc=crc)
 
+    def retained_through(self) -> int:
+        """The last seq a retention dropped; 0 when nothing ever was."""
+        return self._dropped
+
     def size(self) -> int:
         """How many bytes it would take as JSON."""
         return sum(len(msgspec.json.encode(event)) for event in self._events)
