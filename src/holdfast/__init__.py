@@ -11,12 +11,13 @@ and nothing else, does not pay for the engine.
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from holdfast import aio, errors
     from holdfast.app.holdfast import DamageWarning, Holdfast
     from holdfast.app.open import open  # noqa: A004
     from holdfast.model.events import Damage, Draft, Event
 
 __version__ = "0.1.0"
-__all__ = ["Damage", "DamageWarning", "Draft", "Event", "Holdfast", "open"]
+__all__ = ["Damage", "DamageWarning", "Draft", "Event", "Holdfast", "aio", "errors", "open"]
 
 _HOMES = {
     "Damage": "holdfast.model.events",
@@ -26,13 +27,16 @@ _HOMES = {
     "Holdfast": "holdfast.app.holdfast",
     "open": "holdfast.app.open",
 }
+_MODULES = ("aio", "errors")
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
     from importlib import import_module
 
+    if name in _MODULES:
+        return import_module(f"holdfast.{name}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

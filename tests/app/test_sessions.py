@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -196,6 +197,24 @@ def test_somebody_else_s_session_is_not_there(hf: holdfast.Holdfast) -> None:
     with pytest.raises(NotFound):
         hf.end_session(s.id, user="bob")
     assert hf.verify().foreign == 0
+
+
+@pytest.mark.parametrize("nobody", ["", "*", [], 7])
+def test_nothing_stands_for_everybody(hf: holdfast.Holdfast, nobody: Any) -> None:
+    hf.session(agent="coder").start()
+    for verb in (hf.sessions, hf.status, hf.restore, hf.end_session):
+        with pytest.raises(Invalid):
+            verb(user=nobody)
+    for call in (
+        lambda: hf.session(agent="coder", user=nobody),
+        lambda: hf.session(agent=nobody),
+        lambda: hf.active(agent=nobody),
+        lambda: hf.active(agent="coder", user=nobody),
+        lambda: hf.end_workflow("w", user=nobody),
+    ):
+        with pytest.raises(Invalid):
+            call()
+    assert len(hf.sessions(agent="*")) == 1
 
 
 def test_a_host_may_bring_its_own_session_id(hf: holdfast.Holdfast) -> None:

@@ -81,24 +81,25 @@ class Holdfast:
         **details: Any,
     ) -> Session:
         """Begin a session, or go on with the one of that id: `with hf.session(agent=…) as s:`."""
+        named = sessions.one("agent", agent)
         return Session(
-            self, agent=agent, user=user or self.user, session_id=session_id, details=details
+            self, agent=named, user=self._whose(user), session_id=session_id, details=details
         )
 
     def sessions(self, *, agent: str | None = None, user: str | None = None) -> list[SessionInfo]:
-        """A user's sessions, of one agent or of all of them; the latest first."""
-        return sessions.listed(self, user or self.user, agent)
+        """A user's sessions, of one agent or of all of them (`agent="*"`); the latest first."""
+        return sessions.listed(self, self._whose(user), agent)
 
     def active(self, *, agent: str, user: str | None = None) -> SessionInfo | None:
         """The session an agent has open for a user; of several the one used last."""
-        known = sessions.listed(self, user or self.user, agent)
+        known = sessions.listed(self, self._whose(user), sessions.one("agent", agent))
         return next((info for info in known if info.open), None)
 
     def end_session(
         self, session_id: str | None = None, *, user: str | None = None, reason: str = "done"
     ) -> SessionInfo:
         """End a session from outside: the one of that id, or the open one that was active last."""
-        return sessions.end(self, session_id, user or self.user, reason)
+        return sessions.end(self, session_id, self._whose(user), reason)
 
     def end_workflow(
         self,
@@ -109,7 +110,7 @@ class Holdfast:
         at: When = None,
     ) -> list[SessionInfo]:
         """A workflow is over: end every open session of it, whichever agent's."""
-        return sessions.end_workflow(self, workflow, user or self.user, reason, at=at)
+        return sessions.end_workflow(self, workflow, self._whose(user), reason, at=at)
 
     def status(
         self,
@@ -121,7 +122,7 @@ class Holdfast:
     ) -> SessionStatus:
         """A session in figures, with its state: the one of that id, or the one active last."""
         self.views.read(lambda _: None, progress)
-        return sessions.status(self, session_id, user or self.user, agent)
+        return sessions.status(self, session_id, self._whose(user), agent)
 
     def restore(
         self,
@@ -132,7 +133,11 @@ class Holdfast:
         tokens: int = 4_000,
     ) -> Restored:
         """A session's context as text, to go on with."""
-        return sessions.restore(self, session_id, user or self.user, agent, tokens=tokens)
+        return sessions.restore(self, session_id, self._whose(user), agent, tokens=tokens)
+
+    def _whose(self, user: str | None) -> str:
+        """The user that is named, or the principal; nothing stands for everybody."""
+        return self.user if user is None else sessions.one("user", user)
 
     # ---- the log ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
 from holdfast.views.runner import Reading
@@ -30,9 +30,21 @@ def exists(hf: Holdfast, user: str, agent: str, session_id: str) -> bool:
     return False
 
 
+def one(what: str, name: str) -> str:
+    """A name that stands for one agent or one user, and not for none or all of them."""
+    if not isinstance(name, str) or name in ("", "*"):
+        raise Invalid(f"{what} must be the name of one {what}, not {name!r}")
+    return name
+
+
+def _of(agent: str | None) -> str | None:
+    return None if agent in (None, "*") else one("agent", agent or "")
+
+
 def listed(hf: Holdfast, user: str, agent: str | None) -> list[SessionInfo]:
     """A user's sessions, the latest first."""
-    return hf.views.read(lambda reading: views.sessions(reading, user, agent))
+    of = _of(agent)
+    return hf.views.read(lambda reading: views.sessions(reading, user, of))
 
 
 def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
