@@ -52,6 +52,7 @@ torture: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.log
 	$(BIN)/python -m bench.redact
+	$(BIN)/python -m bench.views
 
 docs: $(VENV)/.run
 	$(BIN)/python docs/generate.py

@@ -205,6 +205,18 @@ def long_rows(home: str, events: int) -> list[Row]:
                 mb,
                 goal,
             )
+    _drop(folder, "index.db")
+    _drop(folder, "snapshot.json")
+    _drop(folder, "snapshot.before.json")
+    whole, mb, said = _child(home, "status")
+    add(
+        "open and status: neither index nor snapshot",
+        f"{said['seconds']:.1f} s ({whole:.1f} s with Python)",
+        f"{built['seconds']:.1f} s (rebuild)",
+        mb,
+        "",
+    )
+    _export(home)
     size = sum(os.path.getsize(os.path.join(folder, n)) for n in os.listdir(folder) if "index" in n)
     snap = os.path.getsize(os.path.join(folder, "snapshot.json"))
     log = sum(os.path.getsize(os.path.join(folder, n)) for n in os.listdir(folder) if "events" in n)
@@ -215,6 +227,27 @@ def long_rows(home: str, events: int) -> list[Row]:
         0,
         "",
     )
+    return rows
+
+
+def one_session_rows(home: str) -> list[Row]:
+    """A session that never ends: 100,000 events of one agent."""
+    place, events = os.path.join(home, "one"), 100_000
+    if not os.path.exists(place):
+        make(place, events, 1)
+    _export(place)
+    rows = []
+    for act in ("state", "status", "restore"):
+        whole, mb, said = _child(place, act)
+        rows.append(
+            {
+                "what": f"open and {act}: one session of {events:,} events",
+                "ours": f"{said['seconds']:.3f} s ({whole:.2f} s with Python)",
+                "baseline": "",
+                "memory": f"{mb:,.0f} MB",
+                "goal": "",
+            }
+        )
     return rows
 
 
@@ -256,7 +289,11 @@ def main() -> None:
     try:
         if not os.path.exists(os.path.join(home, "contexts-v2")):
             make(home, given.events, given.sessions)
-        rows = [*fold_rows(home, given.rounds), *long_rows(home, given.events)]
+        rows = [
+            *fold_rows(home, given.rounds),
+            *long_rows(home, given.events),
+            *one_session_rows(home),
+        ]
     finally:
         if not given.home:
             shutil.rmtree(home)

@@ -148,7 +148,7 @@ class Runner:
         if follower is self._main and not follower.trouble:
             self._export_when_due(follower, tail)
         if follower.damage:
-            damage, follower.damage = follower.damage, []
+            damage, follower.damage = list(dict.fromkeys(follower.damage)), []
             self._damage(damage)
         return answer
 
@@ -218,10 +218,10 @@ class Runner:
             return 0, 0
 
     def _export_when_due(self, follower: Follower, tail: Tail) -> None:
-        at, seq, size = tail.position, *self._exported()
-        milestone = bool(follower.seen & MILESTONES)
+        milestone, something = bool(follower.seen & MILESTONES), bool(follower.seen)
         follower.seen.clear()
-        if at is None or at.event_seq == seq:
+        at, seq, size = tail.position, *self._exported()
+        if not something or at is None or at.event_seq == seq:
             return
         grown = abs(self._log.size() - size) >= self._settings.snapshot_every_bytes
         if milestone or grown or abs(at.event_seq - seq) >= self._settings.snapshot_every_events:
