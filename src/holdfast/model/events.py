@@ -167,6 +167,8 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     generation: int
     event_seq: int
     crc: str
+    #: of rows derived up to there: which of them are not at hand, as a digest; a log has no such
+    lacking: str = ""
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):

@@ -85,7 +85,7 @@ def _settles(error: Failure, event: Event) -> bool:
 
 def _tool(event: Event) -> str | None:
     tool = event.payload.get("tool") if isinstance(event.payload, dict) else None
-    return tool if isinstance(tool, str) else None
+    return brief(tool, 100) if isinstance(tool, str) else None
 
 
 def _words(event: Event) -> str:

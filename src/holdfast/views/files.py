@@ -10,12 +10,13 @@ import msgspec
 from holdfast.model.events import Event
 from holdfast.model.sessions import TouchedFile
 
-from .view import NOTHING, PerSession, Rows
+from .view import NOTHING, PerSession, Rows, brief
 
 #: the latest ones; a session that touches more is told so by the log
 MOST = 200
 #: how hosts name the argument that is a file
 _ARGUMENTS = ("file_path", "path", "notebook_path", "filename", "file")
+_LONGEST_PATH = 1_000
 #: tools that only look; whatever else is pointed at a file may change it
 _READERS = ("read", "view", "cat", "open", "grep", "glob", "ls", "list", "search", "find", "get")
 
@@ -62,14 +63,18 @@ def _touched(event: Event) -> Iterator[tuple[str, str, bool]]:
     if event.kind == "system_event":
         changes = said.get("file_changes")
         for path in changes if isinstance(changes, list) else ():
-            if isinstance(path, str):
-                yield path, "change", True
+            if _is_path(path):
+                yield str(path), "change", True
         return
     tool, given = said.get("tool"), said.get("input")
     if not isinstance(tool, str) or not isinstance(given, dict):
         return
     for name in _ARGUMENTS:
         path = given.get(name)
-        if isinstance(path, str) and 0 < len(path) <= 1_000:
-            yield path, tool, not tool.lower().startswith(_READERS)
+        if _is_path(path):
+            yield str(path), brief(tool, 100), not tool.lower().startswith(_READERS)
             return
+
+
+def _is_path(given: Any) -> bool:
+    return isinstance(given, str) and 0 < len(given) <= _LONGEST_PATH

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from holdfast.errors import HoldfastError, Unavailable
+from msgspec.structs import replace
+
+from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.model.events import Damage, Event, Position
 from holdfast.ports.log import EventLog
 from holdfast.ports.views import Snapshots, ViewStore
@@ -28,6 +30,8 @@ CHUNK = 20_000
 #: how often another process may be faster before its rows are left alone
 _RACES = 20
 
+#: the note that names the sessions a store lacks
+LEFT_OUT = "left_out"
 #: what a person's patience asks for: the last event taken in
 Progress = Callable[[int], None]
 Tell = Callable[[str], None]
@@ -47,9 +51,7 @@ class Tail:
         self.anew = anew or base is None
         self.position = None if anew else base
         self.changes: dict[tuple[str, str], bytes | None] = {}
-        self.absent = frozenset(
-            () if self.anew else filter(None, store.note("left_out").split("\n"))
-        )
+        self.absent = frozenset() if base is None or anew else left_out(store, base)
 
     def row(self, view: str, key: str) -> bytes | None:
         """One row, as it is at the position."""
@@ -76,7 +78,20 @@ class Tail:
     def take(self, fold: Fold, last: Event, generation: int) -> None:
         """Include what was folded, up to an event."""
         self.changes.update({(view, key): row for view, key, row in fold.changes()})
-        self.position = Position(generation=generation, event_seq=last.event_seq, crc=last.crc)
+        self.position = Position(
+            generation=generation,
+            event_seq=last.event_seq,
+            crc=last.crc,
+            lacking=snapshot.digest(self.absent),
+        )
+
+
+def left_out(store: ViewStore, base: Position) -> frozenset[str]:
+    """The sessions of which a store holds the names only."""
+    found = frozenset(filter(None, store.note(LEFT_OUT).split("\n")))
+    if snapshot.digest(found) != base.lacking:
+        raise Damaged("the index does not know which of its rows are missing")
+    return found
 
 
 class Follower:
@@ -128,11 +143,10 @@ class Follower:
         """Start from what the store says."""
         self._tail = None
 
-    def start_over(self) -> None:
-        """Throw the store's rows away and believe no snapshot: the log alone counts."""
+    def forget_snapshots(self) -> None:
+        """The same, and believe no snapshot from here on: the log alone counts."""
         self._tail = None
         self._believes_snapshots = False
-        self.store.discard()
 
     def _from_where_it_is(self) -> Tail:
         base = self.store.position()
@@ -144,7 +158,7 @@ class Follower:
         """What the log holds behind a position; None when that position is not in this log."""
         at, head = tail.position, self._log.head()
         self._generation = head.generation
-        if at == head:
+        if at is not None and replace(at, lacking="") == head:
             return iter(())
         if at is None:
             dropped = self._log.retained_through()
@@ -201,7 +215,7 @@ class Follower:
                 ((view, key, row) for (view, key), row in tail.changes.items()),
                 tail.position,
                 anew=tail.anew,
-                notes={"left_out": "\n".join(sorted(tail.absent))},
+                notes={LEFT_OUT: "\n".join(sorted(tail.absent))},
             )
         except Unavailable as exc:
             self.trouble = str(exc)
@@ -225,7 +239,8 @@ class Follower:
             if isinstance(found, str) or reason:
                 self._tell(f"a snapshot is not used: {reason}")
                 continue
-            tail.position, tail.absent = found.position, frozenset(found.left_out)
+            tail.absent = frozenset(found.left_out)
+            tail.position = replace(found.position, lacking=snapshot.digest(tail.absent))
             tail.changes = {(view, key): row for view, key, row in found.each()}
             return
 

@@ -9,6 +9,9 @@ from holdfast.model.sessions import Gate
 
 from .view import NOTHING, PerSession, Rows, brief
 
+#: the latest ones; no workflow has so many
+MOST = 100
+
 
 class Gates(msgspec.Struct, frozen=True, kw_only=True):
     """A session's gates by name, in the order they were first met."""
@@ -31,7 +34,7 @@ class GateView(PerSession):
         if "gate" not in said:
             return NOTHING
         known: Gates = rows[key] or Gates()
-        name = str(said["gate"])
+        name = brief(str(said["gate"]), 100)
         before = next((gate for gate in known.gates if gate.gate == name), None)
         now = Gate(
             gate=name,
@@ -42,5 +45,5 @@ class GateView(PerSession):
             note=brief(event.text, 500),
         )
         if before is None:
-            return {key: Gates(gates=(*known.gates, now))}
+            return {key: Gates(gates=(*known.gates[-(MOST - 1) :], now))}
         return {key: Gates(gates=tuple(now if g is before else g for g in known.gates))}

@@ -23,7 +23,7 @@ from holdfast.ports.views import Snapshots, ViewStore
 from . import snapshot
 from .every import VIEWS
 from .fold import state_hash
-from .follow import Follower, Incomplete, Progress, Tail
+from .follow import Follower, Incomplete, Progress, Tail, left_out
 from .view import View
 
 T = TypeVar("T")
@@ -114,10 +114,11 @@ class Runner:
                     return self._asked(self._main, ask, progress)
                 except Damaged as exc:
                     self._tell(f"the index was damaged and is made anew: {exc}")
-                    if not self._discarded():
+                    if not self._discarded(self._main.forget):
                         break
                 except Incomplete:
-                    self._main.start_over()
+                    if not self._discarded(self._main.forget_snapshots):
+                        break
                 except Unavailable as exc:
                     self._tell(f"the index cannot be used just now: {exc}")
                     break
@@ -126,7 +127,8 @@ class Runner:
             try:
                 return self._asked(self._beside, ask, progress)
             except Incomplete:
-                self._beside.start_over()
+                self._beside.forget_snapshots()
+                self._beside.store.discard()
                 return self._asked(self._beside, ask, progress)
 
     def _one_at_a_time(self) -> threading.RLock:
@@ -152,9 +154,10 @@ class Runner:
             self._damage(damage)
         return answer
 
-    def _discarded(self) -> bool:
+    def _discarded(self, forget: Callable[[], None]) -> bool:
+        """Throw the index away; False when it will not go."""
         try:
-            self._main.forget()
+            forget()
             self._main.store.discard()
         except (Damaged, Unavailable) as exc:
             self._tell(f"the index cannot be made anew: {exc}")
@@ -174,7 +177,8 @@ class Runner:
         """Fold the whole log anew, believing no index and no snapshot; the state's hash."""
         with self._one_at_a_time():
             self._snapshots.drop()
-            self._main.start_over()
+            self._main.forget_snapshots()
+            self._main.store.discard()
             return self.state_hash(progress)
 
     def state_hash(self, progress: Progress | None = None) -> str:
@@ -242,7 +246,7 @@ class Runner:
                     self._project_id,
                     self._views,
                     most=self._settings.snapshot_most_bytes,
-                    absent=frozenset(filter(None, store.note("left_out").split("\n"))),
+                    absent=left_out(store, position),
                 )
             if data is None:
                 self._tell("no snapshot was written: raise views.snapshot_most_bytes")

@@ -34,7 +34,8 @@ class Scratchpads(PerSession):
         pad: Scratchpad = rows[key] or Scratchpad()
         patch = patch_of(event)
         expected = event.payload.get("expect") if isinstance(event.payload, dict) else None
-        if patch is None or (expected is not None and expected != pad.version):
+        made_for_this = type(expected) is int and expected == pad.version
+        if patch is None or not (expected is None or made_for_this):
             return NOTHING
         return {
             key: Scratchpad(

@@ -80,6 +80,12 @@ def write(
     return _sealed(kept, position, project_id, views, absent.union(wanted[fitting:]))
 
 
+def digest(left_out: frozenset[str]) -> str:
+    """Which sessions are left out, in few characters; empty for none."""
+    said = "\n".join(sorted(left_out)).encode()
+    return sha256(said).hexdigest()[:16] if left_out else ""
+
+
 def _ranked(names: list[tuple[str, bytes]]) -> list[str]:
     """The sessions' keys, those most likely to be asked for first."""
     infos = [(key, msgspec.json.decode(row, type=SessionInfo)) for key, row in names]
@@ -113,7 +119,7 @@ def _sealed(
             format=FORMAT,
             project_id=project_id,
             views=shape(views),
-            position=position,
+            position=msgspec.structs.replace(position, lacking=""),
             left_out=tuple(sorted(left_out)),
             rows={
                 view: {key: msgspec.Raw(row) for key, row in sorted(found.items())}

@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -184,9 +185,8 @@ def _drop_derived(log: FileLog) -> None:
     try:
         lock.acquire(log.settings.lock_timeout)
         for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm", SNAPSHOT, SNAPSHOT_BEFORE):
-            path = os.path.join(log.folder, name)
-            if os.path.exists(path):
-                log.disk.unlink(path)
+            with suppress(FileNotFoundError):
+                log.disk.unlink(os.path.join(log.folder, name))
     finally:
         lock.close()
 

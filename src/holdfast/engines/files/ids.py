@@ -19,6 +19,8 @@ from .pieces import Piece
 Read = Callable[[int], Iterator[Piece | Damage]]
 #: ids held in memory before they are handed on
 _HELD = 10_000
+#: how often another process may change the store before it is left alone
+_RACES = 5
 
 
 class SeenIds:
@@ -57,18 +59,24 @@ class SeenIds:
         return {event_id: seq for event_id, seq in places.items() if seq is not None}
 
     def _catch_up(self, read: Read, generation: int) -> None:
+        for _ in range(_RACES):
+            if self._caught_up(read, generation):
+                return
+        self.distrust()  # others keep changing the store
+        self._caught_up(read, generation)
+
+    def _caught_up(self, read: Read, generation: int) -> bool:
+        """Take in what came since; False when another process changed the store meanwhile."""
         there = self._store.position() if self._store else None
-        if self._at is None or self._behind(there):
-            self._begin(there)
+        if self._store and there != self._base:
+            self._begin(there)  # another process gave it more, or began it anew
         if self._at is not None and self._at.generation != generation:
             self._forget()
         found = read(max(0, self._at.event_seq - 1) if self._at else 0)
         if self._at is not None:
             first = next((piece for piece in found if isinstance(piece, Piece)), None)
-            if first is None or (first.seq, crc_of(first.record)) != (
-                self._at.event_seq,
-                self._at.crc,
-            ):
+            place = (self._at.event_seq, self._at.crc)
+            if first is None or (first.seq, crc_of(first.record)) != place:
                 self._forget()
                 found = read(0)
         for piece in found:
@@ -77,16 +85,9 @@ class SeenIds:
                 self._at = Position(
                     generation=generation, event_seq=piece.seq, crc=crc_of(piece.record)
                 )
-                if len(self._held) >= _HELD and self._store:
-                    self.hand_on()
-
-    def _behind(self, there: Position | None) -> bool:
-        """Did another process begin the store anew, so that it lacks what we gave it?"""
-        return self._base is not None and (
-            there is None
-            or there.generation != self._base.generation
-            or there.event_seq < self._base.event_seq
-        )
+                if len(self._held) >= _HELD and self._store and not self.hand_on():
+                    return False
+        return True
 
     def _begin(self, there: Position | None) -> None:
         self._held, self._base, self._at = {}, there, there
@@ -96,16 +97,14 @@ class SeenIds:
             self._store.clear()
         self._begin(None)
 
-    def hand_on(self) -> None:
-        """Give the store what is held; when another process gave it more, go on from there."""
-        if self._store is None or self._at is None:
-            return
-        if self._base is None or self._at.event_seq > self._base.event_seq:
-            if not self._store.add(self._base, self._held.items(), self._at):
-                self._base = self._store.position()
-                return
-            self._base = self._at
-        self._held = {}
+    def hand_on(self) -> bool:
+        """Give the store what is held; False when it is no longer what this was read on top of."""
+        if self._store is None or self._at is None or not self._held:
+            return True
+        if not self._store.add(self._base, self._held.items(), self._at):
+            return False
+        self._held, self._base = {}, self._at
+        return True
 
     def _seq(self, event_id: str) -> int | None:
         held = self._held.get(event_id)

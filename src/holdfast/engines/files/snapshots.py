@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import SNAPSHOT, SNAPSHOT_BEFORE
@@ -41,5 +42,5 @@ class FileSnapshots:
         """Remove them all."""
         with translated("removing snapshots"):
             for path in (self._newest, self._before):
-                if os.path.exists(path):
+                with suppress(FileNotFoundError):
                     self._disk.unlink(path)

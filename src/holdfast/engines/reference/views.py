@@ -63,6 +63,7 @@ class MemoryViews:
         with self._lock:
             if self._position != base:
                 return False
+            anew = anew or base is None
             rows = {} if anew else dict(self._rows)
             for view, key, row in changes:
                 rows.pop((view, key), None)

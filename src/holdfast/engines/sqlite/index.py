@@ -28,7 +28,7 @@ _TABLES = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE rows (view TEXT, key TEXT, sum INTEGER NOT NULL, row BLOB NOT NULL, "
     "PRIMARY KEY (view, key)) WITHOUT ROWID",
-    "CREATE TABLE ids (event_id TEXT PRIMARY KEY, seq INTEGER NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE ids (hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL)",
 )
 
 
@@ -112,10 +112,14 @@ class Index:
             lock.close()
 
     def _open_for_writing(self) -> sqlite3.Connection:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self._disk.let_go(self._disk.open(self.path, flags, 0o600))
+        # a file that is there is opened by SQLite alone: closing it ourselves would, as POSIX has
+        # it, drop the locks of every other connection of this process
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with suppress(FileExistsError):
+            self._disk.let_go(self._disk.open(self.path, flags, 0o600))
         db = self._connect("rw")
         try:
+            self._leave_newer(db)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
             db.execute("PRAGMA cell_size_check=ON")
@@ -149,11 +153,16 @@ class Index:
             db.execute(f"PRAGMA user_version={SCHEMA}")
             db.execute("COMMIT")
 
-    def _check(self, db: sqlite3.Connection) -> None:
-        """What is not ours is Damaged and goes; what a newer Holdfast made is left to it."""
-        version = db.execute("PRAGMA user_version").fetchone()[0]
+    def _leave_newer(self, db: sqlite3.Connection) -> int:
+        """The file's schema; Unavailable, and untouched, when a newer Holdfast made it."""
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if version > SCHEMA:
             raise Unavailable(f"{self.path} was made by a newer Holdfast; upgrade this one")
+        return version
+
+    def _check(self, db: sqlite3.Connection) -> None:
+        """What is not ours is Damaged and goes."""
+        version = self._leave_newer(db)
         if version != SCHEMA:
             raise Damaged(f"it is of schema {version}, not {SCHEMA}")
         found = db.execute("SELECT value FROM facts WHERE name='project'").fetchone()

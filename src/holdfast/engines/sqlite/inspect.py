@@ -40,5 +40,5 @@ def _looked_at(db: sqlite3.Connection, project_id: str) -> tuple[Position | None
     if sound != "ok":
         return at, str(sound)
     if at is not None and total(db) != facts.get("total"):
-        return at, "rows are missing"
+        return at, "rows are missing or changed"
     return at, ""

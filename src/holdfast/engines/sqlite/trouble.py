@@ -41,5 +41,7 @@ def translated(path: str) -> Iterator[None]:
         if passing(exc):
             raise Unavailable(f"{path}: {exc}") from exc
         raise Damaged(f"{path}: {exc}") from exc
+    except UnicodeDecodeError as exc:  # not even the message about it can be read
+        raise Damaged(f"{path}: {exc}") from exc
     except (OSError, Busy) as exc:
         raise Unavailable(f"{path}: {exc}") from exc

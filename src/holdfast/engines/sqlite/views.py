@@ -1,7 +1,8 @@
 """The ViewStore in index.db.
 
-Each row carries a checksum, and the sum of all of them and their number stand beside the position: a
-changed row is noticed when it is read, a lost one when the file is opened. Neither is ever an answer.
+Each row carries a checksum over its key and content; the number of rows and the sums of their checksums
+and of their keys stand beside the position. A row whose content changed is noticed when it is read, one
+that was lost or goes by another key when the file is opened. Neither is ever an answer.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class SqliteViews:
                 return None
             if self._checked != self._index.opened:
                 if total(db) != facts.get("total"):
-                    raise Damaged("rows of the index are missing")
+                    raise Damaged("rows of the index are missing or changed")
                 self._checked = self._index.opened
         return said_position(facts.get("views"))
 
@@ -57,8 +58,8 @@ class SqliteViews:
         """The rows whose key begins with `prefix`, by key."""
         query, given = "SELECT key, sum, row FROM rows WHERE view=?", [view]
         if prefix:
-            query += " AND key>=? AND key<?"
-            given += [prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)]
+            query += " AND key>=?" + (" AND key<?" if behind(prefix) else "")
+            given += [prefix, behind(prefix)] if behind(prefix) else [prefix]
         with self._index.use() as db:
             found = db.execute(query + " ORDER BY key", given).fetchall()
         return [(key, _checked(view, key, kept, row)) for key, kept, row in found]
@@ -105,21 +106,21 @@ class SqliteViews:
         return True
 
     def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> str:
-        """Write the changes; the number and sum of all rows afterwards."""
-        count, added = _said_total(db)
+        """Write the changes; the number and sums of all rows afterwards."""
+        count, sums, names = _said_total(db)
         for view, key, row in changes:
             before = db.execute(
                 "SELECT sum FROM rows WHERE view=? AND key=?", (view, key)
             ).fetchone()
             if before is not None:
-                count, added = count - 1, added - before[0]
+                count, sums, names = count - 1, sums - before[0], names - _name(view, key)
             if row is None:
                 db.execute("DELETE FROM rows WHERE view=? AND key=?", (view, key))
             else:
                 checksum = _sum(view, key, row)
                 db.execute(_PUT, (view, key, checksum, row))
-                count, added = count + 1, added + checksum
-        return f"{count} {added}"
+                count, sums, names = count + 1, sums + checksum, names + _name(view, key)
+        return f"{count} {sums} {names}"
 
     def discard(self) -> None:
         """Throw away everything."""
@@ -145,23 +146,42 @@ def written_position(position: Position | None) -> str:
     return "" if position is None else msgspec.json.encode(position).decode()
 
 
+def behind(prefix: str) -> str:
+    """The least text that comes after every text with this beginning; empty when there is none."""
+    for end in range(len(prefix), 0, -1):
+        following = ord(prefix[end - 1]) + 1
+        if following == 0xD800:
+            following = 0xE000  # no text holds a lone surrogate
+        if following <= 0x10FFFF:
+            return prefix[: end - 1] + chr(following)
+    return ""
+
+
+def _name(view: str, key: str) -> int:
+    return crc32(f"{view}\0{key}\0".encode())
+
+
 def _sum(view: str, key: str, row: bytes) -> int:
-    return crc32(row, crc32(f"{view}\0{key}\0".encode()))
+    return crc32(row, _name(view, key))
 
 
 def total(db: sqlite3.Connection) -> str:
-    """The number and the sum of all rows, as they are."""
-    count, added = db.execute("SELECT count(*), coalesce(sum(sum), 0) FROM rows").fetchone()
-    return f"{count} {added}"
+    """The number and the sums of all rows, as they are."""
+    count = sums = names = 0
+    for view, key, kept in db.execute("SELECT view, key, sum FROM rows"):
+        if not isinstance(kept, int):
+            raise Damaged(f"the checksum of a row is not one: {kept!r}")
+        count, sums, names = count + 1, sums + kept, names + _name(view, key)
+    return f"{count} {sums} {names}"
 
 
-def _said_total(db: sqlite3.Connection) -> tuple[int, int]:
+def _said_total(db: sqlite3.Connection) -> tuple[int, int, int]:
     said = db.execute("SELECT value FROM facts WHERE name='total'").fetchone()
     try:
-        count, added = map(int, said[0].split()) if said else (0, 0)
+        count, sums, names = map(int, said[0].split()) if said else (0, 0, 0)
     except ValueError as exc:
         raise Damaged(f"the index's total is not one: {said[0][:80]!r}") from exc
-    return count, added
+    return count, sums, names
 
 
 def _checked(view: str, key: str, kept: int, row: bytes) -> bytes:
