@@ -14,6 +14,7 @@ as its answer allows: awaited, entered with `async with`, or iterated with `asyn
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
@@ -57,11 +58,17 @@ class Call:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._entered: Verbs | None = None
+        self._used = False
+
+    def __del__(self) -> None:
+        if not self._used:
+            warnings.warn("a verb of holdfast.aio was called and never awaited", RuntimeWarning, 2)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self._answer().__await__()
 
     async def _answer(self) -> Any:
+        self._used = True
         answer = await asyncio.to_thread(self._make)
         return Verbs(answer) if isinstance(answer, Holdfast | Session) else answer
 

@@ -12,7 +12,7 @@ import pytest
 import holdfast
 from holdfast import aio
 from holdfast.app.session import Session
-from holdfast.errors import Conflict, Invalid, NotFound
+from holdfast.errors import Conflict, Invalid, Limit, NotFound
 
 
 @pytest.fixture
@@ -146,6 +146,40 @@ def test_a_workflow_ends_with_all_its_sessions_and_no_other(hf: holdfast.Holdfas
     assert hf.end_workflow("w") == []
 
 
+def test_a_switch_to_nobody_ends_nothing(hf: holdfast.Holdfast) -> None:
+    with hf.session(agent="coder") as s:
+        with pytest.raises(Invalid):
+            s.switch("")
+        assert s.info().open
+
+
+def test_a_session_a_host_recorded_without_an_agent_can_be_ended(hf: holdfast.Holdfast) -> None:
+    hf.record(
+        [holdfast.Draft(type="user_message", payload={"text": "hi"}, origin="user", session_id="h")]
+    )
+    (info,) = hf.sessions()
+    assert (info.agent, info.open) == (None, True)
+    assert hf.end_session(info.id).id == "h"
+    assert not hf.sessions()[0].open
+    assert hf.status("h").tokens > 0
+
+
+def test_one_event_cannot_make_reading_slow_or_rows_large(hf: holdfast.Holdfast) -> None:
+    long = "z" * 100_000
+    with hf.session(agent="coder", note=long, workflow=long) as s:
+        changes = [f"src/{n}.py" for n in range(30_000)]
+        s.record("system_event", {"file_changes": changes}, origin="system")
+        s.tool_call("TodoWrite", {"todos": [{"content": f"{n}"} for n in range(20_000)]})
+        for n in range(300):
+            s.gate(f"{n}" * 500, passed=True)
+        s.tool_call(long, {"file_path": "a.py"})
+        s.error(long, tool=long)
+        s.end(long)
+    for view, key, row in hf.views.read(lambda reading: list(reading.everything())):
+        assert len(row) < 60_000, (view, key)
+    assert [f.path for f in s.state().files[-2:]] == ["src/29999.py", "a.py"]
+
+
 def test_an_ended_session_is_not_ended_twice_and_the_first_reason_counts(
     hf: holdfast.Holdfast,
 ) -> None:
@@ -199,7 +233,7 @@ def test_somebody_else_s_session_is_not_there(hf: holdfast.Holdfast) -> None:
     assert hf.verify().foreign == 0
 
 
-@pytest.mark.parametrize("nobody", ["", "*", [], 7])
+@pytest.mark.parametrize("nobody", ["", "*", [], 7, "\ud800", "a\nb"])
 def test_nothing_stands_for_everybody(hf: holdfast.Holdfast, nobody: Any) -> None:
     hf.session(agent="coder").start()
     for verb in (hf.sessions, hf.status, hf.restore, hf.end_session):
@@ -211,10 +245,15 @@ def test_nothing_stands_for_everybody(hf: holdfast.Holdfast, nobody: Any) -> Non
         lambda: hf.active(agent=nobody),
         lambda: hf.active(agent="coder", user=nobody),
         lambda: hf.end_workflow("w", user=nobody),
+        lambda: hf.session(agent="coder", session_id=nobody),
+        lambda: hf.status(nobody),
+        lambda: hf.restore(nobody),
+        lambda: hf.end_session(nobody),
     ):
         with pytest.raises(Invalid):
             call()
     assert len(hf.sessions(agent="*")) == 1
+    assert hf.status(agent="*").state.info.agent == "coder"
 
 
 def test_a_host_may_bring_its_own_session_id(hf: holdfast.Holdfast) -> None:
@@ -236,6 +275,43 @@ def test_a_stale_write_is_a_conflict_and_changes_nothing(hf: holdfast.Holdfast) 
             s.update_state({"plan": None}, expect=0)
         assert hf.log.head().event_seq == head
         assert s.update_state({"plan": {"b": None, "c": 3}}).content == {"plan": {"a": 1, "c": 3}}
+
+
+def test_what_is_too_large_for_notes_is_refused_whole(hf: holdfast.Holdfast) -> None:
+    with hf.session(agent="coder") as s:
+        s.update_state({"plan": "a"})
+        head = hf.log.head().event_seq
+        for patch in ({"big": "x" * 200_000}, {"big": ["x"] * 500_000}, {"plan": "y" * 3_000_000}):
+            with pytest.raises(Limit, match="notes"):
+                s.update_state(patch)
+        for n in range(2):
+            s.update_state({f"part {n}": "x" * 100_000})
+        with pytest.raises(Limit):
+            s.update_state({"part 2": "x" * 100_000})
+        assert s.update_state({"part 0": None, "part 1": None}).content == {"plan": "a"}
+        assert hf.log.head().event_seq == head + 3
+        for bad in ("abc", None, [("a", 1)], {"a": object()}, {"a": {1, 2}}):
+            with pytest.raises(Invalid):
+                s.update_state(bad)  # type: ignore[arg-type]
+
+
+def test_an_event_that_would_make_the_scratchpad_too_large_changes_nothing(
+    hf: holdfast.Holdfast,
+) -> None:
+    with hf.session(agent="coder") as s:
+        for n in range(4):
+            s.record("state_updated", {"state": {f"{n}": "x" * 100_000}}, origin="agent")
+        assert (s.scratchpad().version, sorted(s.scratchpad().content)) == (2, ["0", "1"])
+
+
+def test_a_retry_under_its_own_id_is_harmless(hf: holdfast.Holdfast) -> None:
+    with hf.session(agent="coder") as s:
+        first = s.update_state({"a": 1}, expect=0, event_id="my-1")
+        assert s.update_state({"a": 1}, expect=0, event_id="my-1") == first
+        s.update_state({"b": 1}, expect=1)
+        assert s.update_state({"a": 1}, expect=0, event_id="my-1").version == 2
+        with pytest.raises(Conflict):
+            s.update_state({"a": 2}, expect=0, event_id="my-2")
 
 
 def test_of_racing_writers_exactly_one_wins_each_version(hf: holdfast.Holdfast) -> None:
@@ -282,9 +358,11 @@ def test_recent_events_by_turns_and_by_tokens(hf: holdfast.Holdfast) -> None:
             assert sum(count(event.words) for event in found) <= tokens
             assert words(found) == words(s.recent())[12 - len(found) :]
         assert words(s.recent(turns=1, tokens=1000)) == ["question 5", "answer 5"]
-        for bad in ({"turns": 0}, {"tokens": -1}):
+        for bad in ({"turns": 0}, {"tokens": -1}, {"turns": "3"}, {"tokens": True}):
             with pytest.raises(Invalid):
                 s.recent(**bad)
+        with pytest.raises(Invalid):
+            s.restore(tokens=0)
 
 
 def test_more_than_the_window_is_read_from_the_log(hf: holdfast.Holdfast) -> None:
@@ -306,6 +384,35 @@ def test_more_than_the_window_is_read_from_the_log(hf: holdfast.Holdfast) -> Non
         assert len(s.recent(turns=9_999)) == 500
         assert len(s.recent(tokens=100_000)) == 500
         assert 200 < len(s.recent(tokens=1_000)) < 500
+
+
+def test_looking_back_stops_where_it_was_asked_to(hf: holdfast.Holdfast) -> None:
+    """A session whose events lie far apart, seen against a plain reading of the log."""
+    with hf.session(agent="coder") as s, hf.session(agent="other") as other:
+        for n in range(260):
+            s.user(f"question {n}")
+            hf.record([_noise(other, m) for m in range(12)])
+        said = [f"question {n}" for n in range(260)]
+        assert words(s.recent()) == said
+        for turns in (1, 49, 50, 51, 199, 200, 201, 240, 260, 300):
+            assert words(s.recent(turns=turns)) == said[-turns:]
+        count = hf.counter().count
+        for tokens in (1, 3, 10, 500, 599, 601, 700, 5_000):
+            found = words(s.recent(tokens=tokens))
+            assert found == said[len(said) - len(found) :]
+            assert sum(map(count, found)) <= tokens
+            if len(found) < 260:
+                assert sum(map(count, said[len(said) - len(found) - 1 :])) > tokens
+
+
+def _noise(other: Session, n: int) -> holdfast.Draft:
+    return holdfast.Draft(
+        type="user_message",
+        payload={"text": f"noise {n}"},
+        origin="user",
+        session_id=other.id,
+        agent="other",
+    )
 
 
 def test_a_result_never_comes_without_its_call(hf: holdfast.Holdfast) -> None:
@@ -384,6 +491,15 @@ def test_every_verb_works_for_async_callers(tmp_path: Path) -> None:
             assert (await hf.verify()).sound
 
     asyncio.run(work())
+
+
+def test_a_verb_nobody_awaited_is_not_silent(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with aio.open(tmp_path, project="p", user="ana") as hf, hf.session(agent="a") as s:
+            s.user("lost")
+
+    with pytest.warns(RuntimeWarning, match="never awaited"):
+        asyncio.run(work())
 
 
 def test_leaving_an_async_session_by_an_error_says_so(tmp_path: Path) -> None:

@@ -80,8 +80,15 @@ def store(engine: Engine) -> ViewStore:
     return engine.open()
 
 
+def everything(store: ViewStore) -> list[tuple[str, str, bytes]]:
+    """Every row of the views these tests make."""
+    return store.rows_of(
+        ["v", "w", "é", "a", "v w", "sessions", "decisions", "other", "scratchpad"]
+    )
+
+
 def content(store: ViewStore) -> tuple[Position | None, list[tuple[str, str, bytes]]]:
-    return store.position(), list(store.everything())
+    return store.position(), everything(store)
 
 
 def child(script: str, *given: object) -> subprocess.Popen[str]:
@@ -140,7 +147,7 @@ def test_a_row_is_any_bytes_and_a_key_any_text(store: ViewStore) -> None:
     keys = ["", "\0", "a\0b", "%", "_", "'\"\\", "ü", "\u2028", "\ud7ff", "\U0010ffff", "k" * 5_000]
     rows = [("v", key, bytes(range(256)) * n) for n, key in enumerate(keys)]
     store.commit(None, rows, at(1))
-    assert sorted(store.everything()) == sorted(rows)
+    assert sorted(everything(store)) == sorted(rows)
     for view, key, row in rows:
         assert store.row(view, key) == row
 
@@ -170,13 +177,13 @@ def test_rows_come_by_the_bytes_of_their_keys(store: ViewStore) -> None:
     expected = sorted(NAMES, key=str.encode)
     assert [key for key, _ in store.rows("v")] == expected
     assert [key for key, _ in store.rows("v", "")] == expected
-    assert [key for _, key, _ in store.everything()] == expected
+    assert [key for _, key, _ in everything(store)] == expected
 
 
 def test_everything_comes_by_view_and_key(store: ViewStore) -> None:
     rows = [(view, key, b"x") for view in ("é", "a", "w", "v w") for key in ("ü", "z", "a")]
     store.commit(None, rows, at(1))
-    found = [(view, key) for view, key, _ in store.everything()]
+    found = [(view, key) for view, key, _ in everything(store)]
     assert found == sorted((view, key) for view, key, _ in rows)
 
 
@@ -290,7 +297,7 @@ def test_what_is_read_inside_one_block_belongs_to_one_position(
         assert before == b"1"
         assert store.position() == at(1)
         assert {row for _, row in store.rows("v")} == {b"1"}
-        assert {row for _, _, row in store.everything()} == {b"1"}
+        assert {row for _, _, row in everything(store)} == {b"1"}
     moved.join()
     with store.reading():
         assert store.position() == at(2)
@@ -314,7 +321,7 @@ def test_another_process_may_commit_while_a_block_is_read(tmp_path: Path) -> Non
         assert said_by(child(_COMMIT, tmp_path, 1, 2, "2")) == ["True"]
         assert store.position() == at(1)
         assert {row for _, row in store.rows("v")} == {b"1"}
-        assert {row for _, _, row in store.everything()} == {b"1"}
+        assert {row for _, _, row in everything(store)} == {b"1"}
     assert store.position() == at(2)
     assert {row for _, row in store.rows("v")} == {b"2"}
     assert not store.commit(at(1), (), at(3))
@@ -493,7 +500,7 @@ def test_the_index_of_a_newer_holdfast_is_left_as_it_is(tmp_path: Path, journal:
         store.position,
         lambda: store.row("v", "a"),
         lambda: store.rows("v"),
-        lambda: list(store.everything()),
+        lambda: everything(store),
         lambda: store.note("n"),
         lambda: store.commit(None, [("v", "a", b"2")], at(6)),
         SqliteIds(Index(str(tmp_path), project_id="p")).position,
@@ -555,7 +562,7 @@ def answers(store: ViewStore) -> list[Callable[[], object]]:
         lambda view=view, key=key: store.row(view, key)  # type: ignore[misc]
         for view, key, _ in ROWS
     ]
-    asked += [lambda: store.row("sessions", "not there"), lambda: list(store.everything())]
+    asked += [lambda: store.row("sessions", "not there"), lambda: everything(store)]
     for view in ("sessions", "scratchpad", "decisions", "none"):
         asked.append(lambda view=view: store.rows(view))  # type: ignore[misc]
         asked.append(lambda view=view: store.rows(view, '["ana",'))  # type: ignore[misc]
@@ -594,7 +601,7 @@ def asked_afresh(folder: Path, question: int) -> object:
         lambda: store.row(view, key),
         lambda: store.rows(view),
         lambda: store.rows(view, '["ana","coder",'),
-        lambda: list(store.everything()),
+        lambda: everything(store),
     ]
     try:
         store.position()
@@ -671,7 +678,7 @@ def test_a_damaged_file_can_be_discarded_and_used_again(tmp_path: Path) -> None:
         store.discard()
         assert content(store) == (None, [])
         assert store.commit(None, ROWS, at(9))
-        assert sorted(store.everything()) == sorted(ROWS)
+        assert sorted(everything(store)) == sorted(ROWS)
         store.close()
 
 
@@ -1083,23 +1090,23 @@ def test_the_last_two_snapshots_are_kept_newest_first(snapshots: Snapshots) -> N
     kept: list[bytes] = []
     for n in range(5):
         data = bytes([n]) * (100_000 * n)
-        snapshots.save(data)
+        snapshots.save(data, 1)
         kept = [data, *kept[:1]]
         assert list(snapshots.load()) == kept
 
 
 def test_dropped_snapshots_are_gone_and_the_next_stands_alone(snapshots: Snapshots) -> None:
-    snapshots.save(b"1")
-    snapshots.save(b"2")
+    snapshots.save(b"1", 1)
+    snapshots.save(b"2", 1)
     snapshots.drop()
     assert list(snapshots.load()) == []
-    snapshots.save(b"3")
+    snapshots.save(b"3", 1)
     assert list(snapshots.load()) == [b"3"]
 
 
 def test_snapshots_in_files_outlive_whoever_saved_them(tmp_path: Path) -> None:
-    FileSnapshots(str(tmp_path)).save(b"1")
-    FileSnapshots(str(tmp_path)).save(b"2")
+    FileSnapshots(str(tmp_path)).save(b"1", 1)
+    FileSnapshots(str(tmp_path)).save(b"2", 1)
     assert list(FileSnapshots(str(tmp_path)).load()) == [b"2", b"1"]
     (tmp_path / SNAPSHOT).unlink()
     assert list(FileSnapshots(str(tmp_path)).load()) == [b"1"]
@@ -1120,8 +1127,8 @@ class Elsewhere(Disk):
 
 
 def test_two_who_save_or_drop_at_once_harm_nobody(tmp_path: Path) -> None:
-    FileSnapshots(str(tmp_path)).save(b"1")
-    FileSnapshots(str(tmp_path), Elsewhere()).save(b"2")
+    FileSnapshots(str(tmp_path)).save(b"1", 1)
+    FileSnapshots(str(tmp_path), Elsewhere()).save(b"2", 1)
     assert list(FileSnapshots(str(tmp_path)).load()) == [b"2", b"1"]
     FileSnapshots(str(tmp_path), Elsewhere()).drop()
     assert list(FileSnapshots(str(tmp_path)).load()) == []

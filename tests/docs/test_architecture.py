@@ -15,7 +15,7 @@ from holdfast.engines.sqlite import Index, SqliteViews
 from holdfast.model.events import Draft, Event
 from holdfast.record.recorder import Recorder
 from holdfast.record.trust import trust_of
-from holdfast.views.every import shape
+from holdfast.views.every import VIEWS, shape
 from holdfast.views.fold import Fold
 
 
@@ -57,5 +57,5 @@ def test_an_event_goes_back_from_line_to_fold_to_row_to_state(tmp_path: Path) ->
     for event in FileLog(folder).read():
         assert isinstance(event, Event)
         fold.apply(event)
-    assert sorted(fold.changes()) == list(store.everything())
-    index.close()
+    assert sorted(fold.changes()) == store.rows_of([view.name for view in VIEWS])
+    index.let_go()

@@ -63,7 +63,9 @@ def test_version_and_changelog_agree() -> None:
 def test_architecture_stays_short_and_names_files_that_exist() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     assert text.count("\n") <= 150
-    for path in re.findall(r"`((?:app|capture|engines|model|ports|record|views)/[\w/]+\.py)`", text):
+    for path in re.findall(
+        r"`((?:app|capture|engines|model|ports|record|views)/[\w/]+\.py)`", text
+    ):
         assert (ROOT / "src" / "holdfast" / path).is_file(), path
 
 

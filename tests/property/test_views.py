@@ -92,17 +92,22 @@ def test_a_snapshot_at_any_place_and_the_rest_is_the_whole(told: list[Entry]) ->
     for n in range(len(events)):
         before, last = folded(events[: n + 1]), events[n]
         at = Position(generation=1, event_seq=last.event_seq, crc=last.crc)
-        data = snapshot.write(among(before), at, "p", VIEWS, most=1 << 30)
-        assert data is not None
+        data = snapshot.write(holding(before), at, "p", VIEWS, most=1 << 30)
         kept = snapshot.read(data, "p", VIEWS)
         assert isinstance(kept, snapshot.Snapshot), kept
-        assert (kept.position, kept.left_out, sorted(kept.each())) == (at, (), before)
+        assert (kept.position, kept.lacking, sorted(kept.each())) == (
+            at,
+            snapshot.Lacking(),
+            before,
+        )
         assert folded(events[n + 1 :], list(kept.each())) == expected
 
 
-def among(rows: Sequence[Row]) -> Callable[[str, str], list[tuple[str, bytes]]]:
-    """What a store with these rows answers."""
-    return lambda of, prefix: [(k, row) for v, k, row in rows if v == of and k.startswith(prefix)]
+def holding(rows: Sequence[Row]) -> MemoryViews:
+    """A store with these rows."""
+    store = MemoryViews()
+    store.commit(None, rows, Position(generation=1, event_seq=1, crc=""))
+    return store
 
 
 @settings(max_examples=examples(40))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Invalid
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: reading on over so many events is cheaper than finding a place anew
 _NEAR = 100
+#: how many places of the log are looked at first, going back behind the window
+_FIRST_STEP = 1_000
 
 
 def recent(
@@ -23,38 +25,53 @@ def recent(
 ) -> list[Event]:
     """The last so many turns, cut to the latest events that fit so many tokens; oldest first."""
     for name, given in (("turns", turns), ("tokens", tokens)):
-        if given is not None and given < 1:
-            raise Invalid(f"{name} must be 1 or more, not {given}")
+        if given is not None and (type(given) is not int or given < 1):
+            raise Invalid(f"{name} must be a whole number from 1 on, not {given!r}")
+    whole, found = window(hf, of)
+    earlier = iter(()) if whole else _backwards(hf, of, found[0].event_seq if found else 0)
+    while True:
+        kept, enough = _cut(hf, found, turns, tokens)
+        before = None if enough else next(earlier, None)
+        if before is None:
+            return _whole(kept)
+        found = before + found
+
+
+def window(hf: Holdfast, of: SessionInfo) -> tuple[bool, list[Event]]:
+    """The latest events, as far as the transcript reaches back, and whether that is all of them."""
     spoken = hf.views.read(lambda reading: views.transcript(reading, of))
-    known = turns is not None and len(spoken.turn_starts) >= turns
-    first = spoken.turn_starts[-turns] if known and turns else of.first_seq
-    inside = not spoken.cut or (bool(spoken.seqs) and first >= spoken.seqs[0])
-    seqs = [seq for seq in spoken.seqs if seq >= first]
-    found = _latest(hf, _at(hf, seqs), tokens)
-    if inside or (tokens is not None and len(found) < len(seqs)):
-        return _whole(found)
-    return _whole(_latest(hf, _last_turns(_spoken(hf, of, first), turns), tokens))
+    return not spoken.cut, list(_at(hf, list(spoken.seqs)))
 
 
-def window(hf: Holdfast, of: SessionInfo) -> list[Event]:
-    """The latest events, as many as the transcript reaches back."""
-    spoken = hf.views.read(lambda reading: views.transcript(reading, of))
-    return list(_at(hf, list(spoken.seqs)))
-
-
-def _latest(hf: Holdfast, events: Iterable[Event], tokens: int | None) -> list[Event]:
-    """The latest events that together take no more than so many tokens."""
-    events = list(events)
+def _cut(
+    hf: Holdfast, events: list[Event], turns: int | None, tokens: int | None
+) -> tuple[list[Event], bool]:
+    """The events that were asked for, and whether earlier ones cannot be among them."""
+    starts = [n for n, event in enumerate(events) if event.kind == "user_message"]
+    first = starts[-turns] if turns is not None and len(starts) >= turns else 0
+    enough = turns is not None and len(starts) >= turns
     if tokens is None:
-        return events
-    count = hf.counter().count
-    left, kept = tokens, len(events)
-    while kept:
+        return events[first:], enough
+    count, left, kept = hf.counter().count, tokens, len(events)
+    while kept > first:
         left -= count(events[kept - 1].words)
         if left < 0:
-            break
+            return events[kept:], True
         kept -= 1
-    return events[kept:]
+    return events[first:], enough
+
+
+def _backwards(hf: Holdfast, of: SessionInfo, before: int) -> Iterator[list[Event]]:
+    """The conversation before a position, the latest part first, in parts that grow."""
+    step = _FIRST_STEP
+    while before > of.first_seq:
+        after = max(before - step, of.first_seq) - 1
+        yield [
+            event
+            for event in session_events(hf, of, after=after, before=before)
+            if event.kind in SPOKEN and not event.erased
+        ]
+        before, step = after + 1, step * 2
 
 
 def _whole(events: list[Event]) -> list[Event]:
@@ -65,27 +82,16 @@ def _whole(events: list[Event]) -> list[Event]:
     return events[start:]
 
 
-def _last_turns(events: list[Event], turns: int | None) -> list[Event]:
-    starts = [n for n, event in enumerate(events) if event.kind == "user_message"]
-    return events[starts[-turns] :] if turns and len(starts) >= turns else events
-
-
-def _spoken(hf: Holdfast, of: SessionInfo, first: int) -> list[Event]:
-    """The session's conversation from a position on, read from the log."""
-    return [
-        event
-        for event in session_events(hf, of, after=first - 1)
-        if event.kind in SPOKEN and not event.erased
-    ]
-
-
-def session_events(hf: Holdfast, of: SessionInfo, after: int = 0) -> Iterator[Event]:
-    """Every event of one session, of its own agent and user and nobody else."""
-    for event in hf.events(max(after, of.first_seq - 1), session_id=of.id):
-        if (event.agent, event.user) == (of.agent, of.user):
-            yield event
-        if event.event_seq >= of.last_seq:
+def session_events(
+    hf: Holdfast, of: SessionInfo, after: int = 0, before: int | None = None
+) -> Iterator[Event]:
+    """The events of one session, of its own agent and user and nobody else, between two positions."""
+    end = of.last_seq + 1 if before is None else before
+    for event in hf.events(max(after, of.first_seq - 1)):
+        if event.event_seq >= end:
             return
+        if (event.session_id, event.agent, event.user) == (of.id, of.agent, of.user):
+            yield event
 
 
 def _at(hf: Holdfast, seqs: list[int]) -> Iterator[Event]:

@@ -82,6 +82,8 @@ class Holdfast:
     ) -> Session:
         """Begin a session, or go on with the one of that id: `with hf.session(agent=…) as s:`."""
         named = sessions.one("agent", agent)
+        if session_id is not None:
+            sessions.one("session", session_id)
         return Session(
             self, agent=named, user=self._whose(user), session_id=session_id, details=details
         )
@@ -133,6 +135,8 @@ class Holdfast:
         tokens: int = 4_000,
     ) -> Restored:
         """A session's context as text, to go on with."""
+        if type(tokens) is not int or tokens < 1:
+            raise Invalid(f"tokens must be a whole number from 1 on, not {tokens!r}")
         return sessions.restore(self, session_id, self._whose(user), agent, tokens=tokens)
 
     def _whose(self, user: str | None) -> str:
@@ -191,6 +195,8 @@ class Holdfast:
 
     def counter(self, model: str = "") -> TokenCounter:
         """What counts tokens as a model does; the model of the settings when none is named."""
+        if not isinstance(model, str):
+            raise Invalid(f"a model is named by its name, not by {model!r}")
         return self._counters(model)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> str:

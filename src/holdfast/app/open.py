@@ -184,7 +184,11 @@ def _views(chosen: Settings, project_id: str, log: FileLog, index: Index) -> Run
 
     return Runner(
         log,
-        SqliteViews(index, shape=shape()),
+        SqliteViews(
+            index,
+            shape=shape(),
+            generation=lambda: project_meta.generation(log.disk, log.folder),
+        ),
         FileSnapshots(log.folder),
         spare=MemoryViews,
         project_id=project_id,

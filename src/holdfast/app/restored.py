@@ -105,7 +105,7 @@ def _failure(error: Failure) -> str:
 
 def _spoken(event: Event) -> str:
     who, words = _SPEAKERS.get(event.kind, event.kind), event.words
-    if event.kind == "validation_gate":
+    if event.kind == "validation_gate" and isinstance(event.payload, dict):
         verdict = "passed" if event.payload.get("passed") is True else "FAILED"
         who, words = "gate", f"{event.payload.get('gate')} {verdict} {event.text}"
     return f"- [{event.event_seq}] {who}: {_line(words)}"

@@ -17,7 +17,7 @@ from .holdfast import Holdfast
 from .incoming import BATCH, BATCH_BYTES, Bodies, Imported, said_in
 
 
-class Restored:
+class PuttingBack:
     """Takes records as they are, behind those that an earlier try put there."""
 
     def __init__(self, hf: Holdfast, bodies: Bodies, done: Imported) -> None:

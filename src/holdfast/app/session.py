@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.errors import Conflict, NotFound
+from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.events import Draft, Event
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
@@ -69,8 +69,8 @@ class Session:
         """Hand over to another agent: this session ends, one of that agent begins."""
         info = self.info()
         carried = {"workflow": info.workflow, "git_branch": info.git_branch, "after": self.id}
-        self.end(f"agent switch to {agent}", at=at)
         following = self._hf.session(agent=agent, user=self.principal, **{**carried, **details})
+        self.end(f"agent switch to {agent}", at=at)
         return following.start(at=at)
 
     def __enter__(self) -> Session:
@@ -97,6 +97,8 @@ class Session:
 
     def tool_call(self, tool: str, arguments: Mapping[str, Any], **more: Any) -> Event:
         """What the model asked a tool to do."""
+        if not isinstance(arguments, Mapping):
+            raise Invalid(f"the arguments of a tool are a dict, not {type(arguments).__name__}")
         return self._say("tool_call", "agent", {"tool": tool, "input": dict(arguments)}, more)
 
     def tool_result(self, tool: str, text: Text, **more: Any) -> Event:
@@ -125,15 +127,20 @@ class Session:
         """Change the scratchpad: what is named is replaced, None removes, dicts merge.
 
         With `expect`, only if the scratchpad is still at that version; else Conflict, and the
-        scratchpad is as it was.
+        scratchpad is as it was. With an `event_id` of your own a retry is harmless.
         """
-        if expect is not None:
-            _at_version(self.scratchpad(), expect)
+        before = self.scratchpad()
+        sessions.check_patch(self._hf, before, changes)
+        if more.get("event_id") not in before.winners:  # else it is a retry of what already won
+            _at_version(before, before.version if expect is None else expect)
         said = {"state": dict(changes)} | ({} if expect is None else {"expect": expect})
         event = self._say("state_updated", "agent", said, more)
         pad = self.scratchpad()
-        if expect is not None and event.event_id not in pad.winners:
-            _at_version(pad, expect)  # another writer was faster
+        if event.event_id not in pad.winners:
+            raise Conflict(
+                f"another writer was faster: the scratchpad is at version {pad.version}; "
+                "read it again and decide anew"
+            )
         return pad
 
     def _say(self, kind: str, origin: str, payload: dict[str, Any], more: dict[str, Any]) -> Event:

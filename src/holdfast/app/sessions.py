@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import Conflict, Invalid, NotFound
-from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
+import msgspec
+
+from holdfast.errors import Conflict, Invalid, Limit, NotFound
+from holdfast.model.events import Draft
+from holdfast.model.sessions import (
+    Restored,
+    Scratchpad,
+    SessionInfo,
+    SessionState,
+    SessionStatus,
+)
+from holdfast.record import limits
 from holdfast.views import state as views
 from holdfast.views.runner import Reading
+from holdfast.views.scratchpad import LARGEST, merged, too_large
 from holdfast.views.transcript import SPOKEN
 
 from . import history, restored
@@ -16,7 +28,8 @@ from . import history, restored
 if TYPE_CHECKING:
     from .holdfast import Holdfast
 
-#: a longer session's tokens are counted in its latest events and estimated before them
+#: a session that spans more of the log has its tokens counted in its latest events and estimated
+#: before them
 _COUNTED = 20_000
 
 
@@ -31,14 +44,48 @@ def exists(hf: Holdfast, user: str, agent: str, session_id: str) -> bool:
 
 
 def one(what: str, name: str) -> str:
-    """A name that stands for one agent or one user, and not for none or all of them."""
-    if not isinstance(name, str) or name in ("", "*"):
+    """A name that stands for one agent, user or session, and not for none or all of them."""
+    if name == "*":
         raise Invalid(f"{what} must be the name of one {what}, not {name!r}")
+    try:
+        limits.name(what, name).encode()
+    except UnicodeEncodeError as exc:
+        raise Invalid(f"{what} is not a text: {name!a}") from exc
     return name
 
 
 def _of(agent: str | None) -> str | None:
-    return None if agent in (None, "*") else one("agent", agent or "")
+    return None if agent is None or agent == "*" else one("agent", agent)
+
+
+def check_patch(hf: Holdfast, pad: Scratchpad, changes: Mapping[str, Any]) -> None:
+    """Invalid or Limit for what could not become part of a scratchpad whole."""
+    if not isinstance(changes, Mapping):
+        raise Invalid(f"changes of the scratchpad are a dict, not {type(changes).__name__}")
+    limit = hf.settings.record
+    try:
+        size = len(msgspec.json.encode(dict(changes)))
+        content = merged(pad.content, changes)
+        large = too_large(content)
+    except (TypeError, ValueError, RecursionError) as exc:
+        raise Invalid(f"a scratchpad holds what JSON can say: {exc}") from exc
+    longest = max((len(text) for text in _texts(changes)), default=0)
+    if large or size > limit.payload_bytes or longest > limit.text_chars:
+        raise Limit(
+            f"a scratchpad is for notes, up to {LARGEST >> 10} KiB; keep the rest in a file"
+        )
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
 
 
 def listed(hf: Holdfast, user: str, agent: str | None) -> list[SessionInfo]:
@@ -53,6 +100,9 @@ def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
 
 
 def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
+    agent = _of(agent)
+    if session_id is not None:
+        one("session", session_id)
     if session_id is not None and agent is not None:
         found = views.info(reading, user, agent, session_id)
     else:
@@ -103,7 +153,7 @@ def end(hf: Holdfast, session_id: str | None, user: str, reason: str) -> Session
     info = chosen(hf, session_id, user, None)
     if not info.open:
         raise Conflict(f"session {info.id} has ended already: {info.ended_because}")
-    hf.session(agent=info.agent or "", user=user, session_id=info.id).end(reason)
+    _end(hf, info, reason, None)
     return info
 
 
@@ -113,26 +163,39 @@ def end_workflow(
     """End every open session of a user's workflow, whichever agent's."""
     ended = [info for info in listed(hf, user, None) if info.open and info.workflow == workflow]
     for info in ended:
-        session = hf.session(agent=info.agent or "", user=user, session_id=info.id)
-        session.end(reason, at=at)
+        _end(hf, info, reason, at)
     return ended
+
+
+def _end(hf: Holdfast, info: SessionInfo, reason: str, at: str | datetime | None) -> None:
+    """As its own agent would; a host may have recorded it without naming one."""
+    draft = Draft(
+        type="session_ended",
+        payload={"reason": reason},
+        origin="system",
+        session_id=info.id,
+        agent=info.agent,
+        user=info.user,
+        at=at,
+    )
+    hf.record([draft])
 
 
 def _tokens(hf: Holdfast, of: SessionInfo) -> tuple[int, bool]:
     """What the conversation takes, and whether all of it was counted."""
     count = hf.counter().count
-    if of.events <= _COUNTED:
-        events = history.session_events(hf, of)
-        return sum(count(event.words) for event in events if event.kind in SPOKEN), True
-    sample = history.window(hf, of)
-    counted = sum(count(event.words) for event in sample)
-    return round(counted / max(len(sample), 1) * of.events), False
+    whole, latest = history.window(hf, of)
+    if not whole and of.last_seq - of.first_seq <= _COUNTED:
+        latest = [event for event in history.session_events(hf, of) if event.kind in SPOKEN]
+        whole = True
+    counted = sum(count(event.words) for event in latest)
+    return (counted, True) if whole else (round(counted / max(len(latest), 1) * of.events), False)
 
 
 def _seconds(of: SessionInfo) -> float:
     try:
         begin = datetime.fromisoformat(of.started_at)
         end = datetime.fromisoformat(of.ended_at or of.last_at)
-    except ValueError:
+    except (ValueError, TypeError):
         return 0.0
     return max(0.0, (end - begin).total_seconds())

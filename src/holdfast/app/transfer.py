@@ -35,7 +35,7 @@ from holdfast.record import limits
 
 from .holdfast import Holdfast
 from .incoming import BATCH, BATCH_BYTES, FORMAT, Bodies, Imported, Lines, are_notes, said_in
-from .restoring import Restored
+from .restoring import PuttingBack
 
 _CHUNK = 768 << 10
 _MOST_SOURCES = 10_000
@@ -171,7 +171,7 @@ def import_(
     done = Imported()
     with translated("importing"), tempfile.TemporaryFile(dir=hf.folder) as room:
         bodies = Bodies(hf, room, done, verbatim=restore)
-        taking = Restored(hf, bodies, done) if restore else _Foreign(hf, bodies, done)
+        taking = PuttingBack(hf, bodies, done) if restore else _Foreign(hf, bodies, done)
         for number, record in Lines(source, bodies, done).records():
             taking.take(number, record)
             if progress and number % BATCH == 0:

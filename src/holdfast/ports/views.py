@@ -13,7 +13,7 @@ Rows are bytes here; what they mean is for the views to know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -35,8 +35,8 @@ class ViewStore(Protocol):
         """The rows whose key begins with `prefix`, by key."""
         ...
 
-    def everything(self) -> Iterator[tuple[str, str, bytes]]:
-        """Every row: view, key, bytes, in that order."""
+    def rows_of(self, views: Sequence[str], prefix: str = "") -> list[tuple[str, str, bytes]]:
+        """The same of several views at once: view, key, bytes, in that order."""
         ...
 
     def note(self, name: str) -> str:
@@ -55,10 +55,12 @@ class ViewStore(Protocol):
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
+        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`.
 
-        A row that is None goes; `anew` lets go of every row that is not among the changes.
+        A row that is None goes; `anew`, or a base of None, lets go of every row and note that is
+        not given. Without `wait`, somebody else at work makes it Unavailable at once.
         """
         ...
 
@@ -74,8 +76,8 @@ class ViewStore(Protocol):
 class Snapshots(Protocol):
     """Exports of the views, kept beside the log for the day their store is unusable."""
 
-    def save(self, data: bytes) -> None:
-        """Keep this one and the one before it."""
+    def save(self, data: bytes, generation: int) -> None:
+        """Keep this one and the one before it, if the log is still of that generation."""
         ...
 
     def load(self) -> Iterator[bytes]:

@@ -52,8 +52,9 @@ class FileView(PerSession):
                 event_seq=event.event_seq,
                 changed=changed or (before is not None and before.changed),
             )
-        while len(files) > MOST:
-            del files[min(files, key=lambda path: (files[path].event_seq, path))]
+        if len(files) > MOST:
+            latest = sorted(files.values(), key=lambda file: (file.event_seq, file.path))[-MOST:]
+            files = {file.path: file for file in latest}
         return {key: Files(files=files)}
 
 
@@ -62,7 +63,7 @@ def _touched(event: Event) -> Iterator[tuple[str, str, bool]]:
     said: dict[str, Any] = event.payload if isinstance(event.payload, dict) else {}
     if event.kind == "system_event":
         changes = said.get("file_changes")
-        for path in changes if isinstance(changes, list) else ():
+        for path in changes[-MOST:] if isinstance(changes, list) else ():
             if _is_path(path):
                 yield str(path), "change", True
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.errors import Damaged
 from holdfast.model.events import Event
 
 from .every import VIEWS
@@ -26,7 +27,6 @@ class Fold:
         self._load = load
         self._views = views
         self._rows: dict[str, dict[str, Any]] = {view.name: {} for view in views}
-        self._decoders = {view.name: msgspec.json.Decoder(view.row) for view in views}
         self._by_kind: dict[str, list[tuple[View, dict[str, Any], set[str]]]] = {}
         self._changed: dict[str, set[str]] = {view.name: set() for view in views}
 
@@ -41,7 +41,8 @@ class Fold:
         for view, rows, changed in interested:
             for key in view.keys(event):
                 if key not in rows:
-                    rows[key] = self._loaded(view.name, key)
+                    data = self._load(view.name, key)
+                    rows[key] = None if data is None else decoded(view, data)
             for key, row in view.apply(rows, event).items():
                 rows[key] = row
                 changed.add(key)
@@ -53,10 +54,6 @@ class Fold:
             if view.kinds is None or kind in view.kinds
         ]
 
-    def _loaded(self, view: str, key: str) -> Any:
-        data = self._load(view, key)
-        return None if data is None else self._decoders[view].decode(data)
-
     def changes(self) -> Iterator[Change]:
         """Every row that changed, in order, as it is kept."""
         for view, keys in self._changed.items():
@@ -64,6 +61,14 @@ class Fold:
             for key in sorted(keys):
                 row = rows[key]
                 yield view, key, None if row is None else _encoder.encode(row)
+
+
+def decoded(view: View, data: bytes) -> Any:
+    """A row that was kept."""
+    try:
+        return msgspec.json.decode(data, type=view.row)
+    except msgspec.DecodeError as exc:
+        raise Damaged(f"a row of {view.name} is not one: {exc}") from exc
 
 
 def state_hash(rows: Iterable[tuple[str, str, bytes]]) -> str:

@@ -23,15 +23,16 @@ from holdfast.ports.views import Snapshots, ViewStore
 from . import snapshot
 from .every import VIEWS
 from .fold import Fold
-from .view import View, session_of
+from .snapshot import SESSIONS, Lacking, Snapshot, short
+from .view import View, session_of, session_within
 
 #: folded between two commits: large enough to be cheap, small enough to hold in memory
 CHUNK = 20_000
 #: how often another process may be faster before its rows are left alone
 _RACES = 20
 
-#: the note that names the sessions a store lacks
-LEFT_OUT = "left_out"
+#: the note that says which sessions a store lacks
+LACKING = "lacking"
 #: what a person's patience asks for: the last event taken in
 Progress = Callable[[int], None]
 Tell = Callable[[str], None]
@@ -44,29 +45,38 @@ class Incomplete(Exception):
 class Tail:
     """What was folded since a position and is not in the store yet."""
 
-    def __init__(self, store: ViewStore, base: Position | None, *, anew: bool = False) -> None:
+    def __init__(
+        self,
+        store: ViewStore,
+        base: Position | None,
+        *,
+        anew: bool = False,
+        lacking: Lacking | None = None,
+    ) -> None:
         self._store = store
         self.base = base
         #: the store's rows are of another log and do not count
         self.anew = anew or base is None
         self.position = None if anew else base
         self.changes: dict[tuple[str, str], bytes | None] = {}
-        self.absent = frozenset() if base is None or anew else left_out(store, base)
+        self.lacking = lacking or Lacking()
+
+    def begin(self, found: Snapshot) -> None:
+        """Start from the rows of a snapshot."""
+        self.lacking = found.lacking
+        self.position = replace(found.position, lacking=found.lacking.digest())
+        self.changes = {(view, key): row for view, key, row in found.each()}
 
     def row(self, view: str, key: str) -> bytes | None:
         """One row, as it is at the position."""
         if (view, key) in self.changes:
             return self.changes[view, key]
-        if self.absent and view != snapshot.SESSIONS.name and session_of(key) in self.absent:
-            raise Incomplete
+        self._must_have(view, session_of(key))
         return None if self.anew else self._store.row(view, key)
 
     def rows(self, view: str, prefix: str) -> list[tuple[str, bytes]]:
         """The rows whose key begins with `prefix`, by key."""
-        if view != snapshot.SESSIONS.name and any(
-            key.startswith(prefix) or prefix.startswith(key[:-1]) for key in self.absent
-        ):
-            raise Incomplete
+        self._must_have(view, session_within(prefix))
         found = {} if self.anew else dict(self._store.rows(view, prefix))
         for (of, key), row in self.changes.items():
             if of == view and key.startswith(prefix):
@@ -75,21 +85,27 @@ class Tail:
                     found[key] = row
         return sorted(found.items(), key=lambda pair: pair[0].encode())
 
+    def _must_have(self, view: str, session: str | None) -> None:
+        """Incomplete when rows of this view and session (or of all) may be left to the log."""
+        missing = self.lacking.names
+        if view != SESSIONS.name:
+            missing = missing | self.lacking.details
+        if missing and (session is None or short(session) in missing):
+            raise Incomplete
+
     def take(self, fold: Fold, last: Event, generation: int) -> None:
         """Include what was folded, up to an event."""
         self.changes.update({(view, key): row for view, key, row in fold.changes()})
+        lacking = self.position.lacking if self.position else ""
         self.position = Position(
-            generation=generation,
-            event_seq=last.event_seq,
-            crc=last.crc,
-            lacking=snapshot.digest(self.absent),
+            generation=generation, event_seq=last.event_seq, crc=last.crc, lacking=lacking
         )
 
 
-def left_out(store: ViewStore, base: Position) -> frozenset[str]:
-    """The sessions of which a store holds the names only."""
-    found = frozenset(filter(None, store.note(LEFT_OUT).split("\n")))
-    if snapshot.digest(found) != base.lacking:
+def lacking_in(store: ViewStore, base: Position) -> Lacking:
+    """What a store at this position has not."""
+    found = Lacking.said(store.note(LACKING)) if base.lacking else Lacking()
+    if found.digest() != base.lacking:
         raise Damaged("the index does not know which of its rows are missing")
     return found
 
@@ -122,9 +138,10 @@ class Follower:
         self.seen: set[str] = set()
         self.damage: list[Damage] = []
 
-    def up_to_date(self, progress: Progress | None = None) -> Tail:
+    def up_to_date(self, progress: Progress | None = None, *, wait: bool = True) -> Tail:
         """The rows at the head of the log; in the store too, if it can be written."""
-        for attempt in range(_RACES):
+        lost = 0
+        while True:
             tail = self._from_where_it_is()
             if tail.position is None and self._believes_snapshots:
                 self._seed(tail)
@@ -133,11 +150,11 @@ class Follower:
                 self._tell("the log is not the one the index was made from; it is made anew")
                 self._tail = Tail(self.store, tail.base, anew=True)
                 continue
-            alone = attempt == _RACES - 1  # others keep being faster: answer beside the store
-            if self._folded(tail, events, progress, store_it=not alone):
+            keep = lost < _RACES  # when others keep being faster, answer beside the store
+            if self._folded(tail, events, progress, keep=keep, wait=wait):
                 return self._tail or tail
             self._tail = None  # another process was faster: go on from where it is
-        return self._from_where_it_is()
+            lost += 1
 
     def forget(self) -> None:
         """Start from what the store says."""
@@ -149,9 +166,11 @@ class Follower:
         self._believes_snapshots = False
 
     def _from_where_it_is(self) -> Tail:
-        base = self.store.position()
-        if self._tail is None or self._tail.base != base:
-            self._tail = Tail(self.store, base)
+        with self.store.reading():
+            base = self.store.position()
+            if self._tail is None or self._tail.base != base:
+                lacking = lacking_in(self.store, base) if base is not None else None
+                self._tail = Tail(self.store, base, lacking=lacking)
         return self._tail
 
     def _behind(self, tail: Tail) -> Iterator[Event | Damage] | None:
@@ -180,7 +199,8 @@ class Follower:
         found: Iterator[Event | Damage],
         progress: Progress | None,
         *,
-        store_it: bool,
+        keep: bool,
+        wait: bool,
     ) -> bool:
         """Fold everything, committing as we go; False when another process was faster."""
         self.trouble = ""
@@ -195,7 +215,7 @@ class Follower:
             self.seen.add(event.kind)
             if count == CHUNK:
                 tail.take(fold, last, self._generation)
-                if store_it and not self._stored(tail):
+                if keep and not self._stored(tail, wait=wait):
                     return False
                 tail = self._tail or tail
                 fold, count = Fold(tail.row, self._views), 0
@@ -203,9 +223,9 @@ class Follower:
                     progress(last.event_seq)
         if last is not None and count:
             tail.take(fold, last, self._generation)
-        return self._stored(tail) if store_it and tail.position != tail.base else True
+        return not keep or tail.position == tail.base or self._stored(tail, wait=wait)
 
-    def _stored(self, tail: Tail) -> bool:
+    def _stored(self, tail: Tail, *, wait: bool) -> bool:
         """Put what was folded into the store; it stays in memory when the store will not take it."""
         if self.trouble:
             return True  # it would not a moment ago; the next read tries again
@@ -215,13 +235,16 @@ class Follower:
                 ((view, key, row) for (view, key), row in tail.changes.items()),
                 tail.position,
                 anew=tail.anew,
-                notes={LEFT_OUT: "\n".join(sorted(tail.absent))},
+                notes={LACKING: tail.lacking.text()}
+                if tail.anew and tail.lacking.digest()
+                else None,
+                wait=wait,
             )
         except Unavailable as exc:
             self.trouble = str(exc)
             return True
         if done:
-            self._tail = Tail(self.store, tail.position)
+            self._tail = Tail(self.store, tail.position, lacking=tail.lacking)
         return done
 
     # ---- snapshots -------------------------------------------------------------------------
@@ -239,12 +262,10 @@ class Follower:
             if isinstance(found, str) or reason:
                 self._tell(f"a snapshot is not used: {reason}")
                 continue
-            tail.absent = frozenset(found.left_out)
-            tail.position = replace(found.position, lacking=snapshot.digest(tail.absent))
-            tail.changes = {(view, key): row for view, key, row in found.each()}
+            tail.begin(found)
             return
 
-    def _unfit(self, found: snapshot.Snapshot) -> str:
+    def _unfit(self, found: Snapshot) -> str:
         """Why a snapshot does not belong to this log; empty when it does."""
         at, head = found.position, self._log.head()
         if at.generation != head.generation:

@@ -12,8 +12,6 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-import msgspec
-
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.model.events import Damage, Position
 from holdfast.model.settings import ViewSettings
@@ -22,8 +20,8 @@ from holdfast.ports.views import Snapshots, ViewStore
 
 from . import snapshot
 from .every import VIEWS
-from .fold import state_hash
-from .follow import Follower, Incomplete, Progress, Tail, left_out
+from .fold import decoded, state_hash
+from .follow import Follower, Incomplete, Progress, Tail, lacking_in
 from .view import View
 
 T = TypeVar("T")
@@ -46,13 +44,11 @@ class Reading:
     def row(self, view: View, key: str) -> Any:
         """One row, or None."""
         data = self._tail.row(view.name, key)
-        return None if data is None else msgspec.json.decode(data, type=view.row)
+        return None if data is None else decoded(view, data)
 
     def rows(self, view: View, prefix: str = "") -> list[Any]:
         """The rows whose key begins with `prefix`, by key."""
-        return [
-            msgspec.json.decode(row, type=view.row) for _, row in self._tail.rows(view.name, prefix)
-        ]
+        return [decoded(view, row) for _, row in self._tail.rows(view.name, prefix)]
 
     def everything(self) -> Iterator[tuple[str, str, bytes]]:
         """Every row as it is kept."""
@@ -106,12 +102,21 @@ class Runner:
 
     # ---- reading ---------------------------------------------------------------------------
 
-    def read(self, ask: Callable[[Reading], T], progress: Progress | None = None) -> T:
-        """What `ask` finds in rows that include every event of the log."""
+    def read(
+        self,
+        ask: Callable[[Reading], T],
+        progress: Progress | None = None,
+        *,
+        wait: bool = True,
+    ) -> T:
+        """What `ask` finds in rows that include every event of the log.
+
+        Without `wait`, a store somebody else is writing is left behind for now.
+        """
         with self._one_at_a_time():
             for _ in range(3):
                 try:
-                    return self._asked(self._main, ask, progress)
+                    return self._asked(self._main, ask, progress, wait=wait)
                 except Damaged as exc:
                     self._tell(f"the index was damaged and is made anew: {exc}")
                     if not self._discarded(self._main.forget):
@@ -134,20 +139,29 @@ class Runner:
     def _one_at_a_time(self) -> threading.RLock:
         if self._pid != os.getpid():  # a parent's thread may hold the lock we were forked with
             self._pid, self._lock = os.getpid(), threading.RLock()
+            self._main.forget()
+            self._beside = None
         return self._lock
 
     def _asked(
-        self, follower: Follower, ask: Callable[[Reading], T], progress: Progress | None
+        self,
+        follower: Follower,
+        ask: Callable[[Reading], T],
+        progress: Progress | None,
+        *,
+        wait: bool = True,
     ) -> T:
         while True:
-            tail = follower.up_to_date(progress)
+            tail = follower.up_to_date(progress, wait=wait)
             with follower.store.reading():
                 # nobody may have moved the rows between bringing them up to date and reading them
                 if tail.anew or follower.store.position() == tail.base:
                     answer = ask(Reading(tail, self._views))
                     break
             follower.forget()
-        if follower is self._main and not follower.trouble:
+        if follower.trouble:
+            self._tell(f"the index could not be brought up to date: {follower.trouble}")
+        elif follower is self._main:
             self._export_when_due(follower, tail)
         if follower.damage:
             damage, follower.damage = list(dict.fromkeys(follower.damage)), []
@@ -165,35 +179,42 @@ class Runner:
         return True
 
     def catch_up(self) -> None:
-        """Bring the index up to date; trouble is told, for the events themselves are safe."""
+        """Bring the index up to date if nobody else is; trouble is told, the events are safe."""
         try:
-            self.read(lambda _: None)
+            self.read(lambda _: None, wait=False)
         except HoldfastError as exc:
             self._tell(f"the index could not be brought up to date: {exc}")
 
     # ---- making anew -----------------------------------------------------------------------
 
     def rebuild(self, progress: Progress | None = None) -> str:
-        """Fold the whole log anew, believing no index and no snapshot; the state's hash."""
+        """Fold the whole log anew, believing no index and no snapshot; the state's hash.
+
+        Where nothing can be written the hash is of a fold in memory.
+        """
         with self._one_at_a_time():
-            self._snapshots.drop()
-            self._main.forget_snapshots()
-            self._main.store.discard()
-            return self.state_hash(progress)
+            try:
+                self._snapshots.drop()
+            except HoldfastError as exc:
+                self._tell(f"the snapshots cannot be removed: {exc}")
+            if self._discarded(self._main.forget_snapshots):
+                return self.state_hash(progress)
+            spare = self._follower(self._spare())
+            spare.forget_snapshots()
+            return self._asked(spare, _hash, progress)
 
     def state_hash(self, progress: Progress | None = None) -> str:
         """SHA-256 over every row of every view."""
-        return self.read(lambda reading: state_hash(reading.everything()), progress)
+        return self.read(_hash, progress)
 
     def hash_on_disk(self) -> str | None:
-        """The hash of the rows as they are kept, brought up to date; None when there are none."""
-        try:
-            with self._one_at_a_time():
-                if self._main.store.position() is None:
-                    return None
-                return self.state_hash()
-        except HoldfastError:
-            return None
+        """The hash of the rows that are kept, brought up to date; None when there are none to trust."""
+        with self._one_at_a_time():
+            try:
+                there = self._main.store.position() is not None
+                return self._asked(self._main, _hash, None) if there else None
+            except (HoldfastError, Incomplete):
+                return None
 
     def extent(self) -> tuple[int, int]:
         """The last event that is in the rows, and how many sessions there are."""
@@ -227,7 +248,10 @@ class Runner:
         at, seq, size = tail.position, *self._exported()
         if not something or at is None or at.event_seq == seq:
             return
-        grown = abs(self._log.size() - size) >= self._settings.snapshot_every_bytes
+        try:
+            grown = abs(self._log.size() - size) >= self._settings.snapshot_every_bytes
+        except HoldfastError:
+            grown = False
         if milestone or grown or abs(at.event_seq - seq) >= self._settings.snapshot_every_events:
             self.export()
 
@@ -241,17 +265,18 @@ class Runner:
                 if position is None:
                     return
                 data = snapshot.write(
-                    store.rows,
+                    store,
                     position,
                     self._project_id,
                     self._views,
                     most=self._settings.snapshot_most_bytes,
-                    absent=left_out(store, position),
+                    lacking=lacking_in(store, position),
                 )
-            if data is None:
-                self._tell("no snapshot was written: raise views.snapshot_most_bytes")
-                return
-            self._snapshots.save(data)
+            self._snapshots.save(data, position.generation)
             store.commit(position, (), position, notes={"exported": f"{position.event_seq} {size}"})
         except HoldfastError as exc:
             self._tell(f"no snapshot was written: {exc}")
+
+
+def _hash(reading: Reading) -> str:
+    return state_hash(reading.everything())

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from holdfast.model.events import Event
 from holdfast.model.sessions import Scratchpad
 
@@ -18,6 +20,8 @@ from .view import NOTHING, PerSession, Rows
 
 #: far more than can win between a write and the look whether it did
 WINNERS = 32
+#: bytes of a whole scratchpad
+LARGEST = 256 << 10
 
 
 class Scratchpads(PerSession):
@@ -37,14 +41,22 @@ class Scratchpads(PerSession):
         made_for_this = type(expected) is int and expected == pad.version
         if patch is None or not (expected is None or made_for_this):
             return NOTHING
+        content = merged(pad.content, patch)
+        if too_large(content):
+            return NOTHING
         return {
             key: Scratchpad(
                 version=pad.version + 1,
-                content=merged(pad.content, patch),
+                content=content,
                 updated_at=event.timestamp,
                 winners=(*pad.winners[-(WINNERS - 1) :], event.event_id),
             )
         }
+
+
+def too_large(content: dict[str, Any]) -> bool:
+    """Is this more than notes? It stands in every context, and is written anew with each change."""
+    return len(msgspec.json.encode(content)) > LARGEST
 
 
 def patch_of(event: Event) -> dict[str, Any] | None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
 
-from .view import PerSession, Rows
+from .view import PerSession, Rows, brief
 
+#: bytes of details; the event has all of them
+MOST_DETAILS = 2_000
 _SEED_FIELDS = ("workflow", "skill", "git_branch", "workspace")
 
 
@@ -46,7 +50,7 @@ class Sessions(PerSession):
         elif event.kind == "session_ended" and info.ended_at is None:  # the first end counts
             reason = event.payload.get("reason") if isinstance(event.payload, dict) else None
             info = msgspec.structs.replace(
-                info, ended_at=event.timestamp, ended_because=str(reason or "ended")
+                info, ended_at=event.timestamp, ended_because=brief(str(reason or "ended"), 500)
             )
         return {key: info}
 
@@ -54,12 +58,25 @@ class Sessions(PerSession):
 def _started(info: SessionInfo, event: Event) -> SessionInfo:
     said = dict(event.payload) if isinstance(event.payload, dict) else {}
     again = bool(said.pop("resumed", False)) or info.events > 1
-    named = {name: said.pop(name) for name in _SEED_FIELDS if isinstance(said.get(name), str)}
+    named = {
+        name: brief(said.pop(name), 500) for name in _SEED_FIELDS if isinstance(said.get(name), str)
+    }
     return msgspec.structs.replace(
         info,
         **named,
-        details={**info.details, **said},
+        details=_bounded({**info.details, **said}),
         ended_at=None,
         ended_because=None,
         resumed=info.resumed + again,
     )
+
+
+def _bounded(details: dict[str, Any]) -> dict[str, Any]:
+    """As many details as fit: every event of the session writes its row again."""
+    kept, room = {}, MOST_DETAILS
+    for name in sorted(details):
+        room -= len(name) + len(msgspec.json.encode(details[name]))
+        if room < 0:
+            break
+        kept[name] = details[name]
+    return kept

@@ -1,21 +1,24 @@
 """A snapshot: the rows of the views at one position, as one JSON file for the day the index is gone.
 
 `sha256` comes last and covers every byte before it, so a file that was cut or changed is not believed.
-A snapshot is capped in size, so that writing one costs the same however large a project grows. Every
-session is in it by name; the rest of what is known about a session comes in whole or not at all, open
-sessions first, then the ones that ended latest. Those that did not fit are named, and whoever asks for
-one of them gets it from the log.
+A snapshot is capped in size, so that writing one costs about the same however large a project grows:
+sessions by name, then what is known about each, whole or not at all, open sessions first, then the ones
+used last. Those that did not fit are marked by a hash, and whoever asks for one of them gets it from the
+log.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
+from itertools import accumulate
 
 import msgspec
 
 from holdfast.model.events import Position
 from holdfast.model.sessions import SessionInfo
+from holdfast.ports.views import ViewStore
 
 from .every import shape
 from .sessions import Sessions
@@ -27,6 +30,29 @@ _SUM = b',"sha256":"'
 _SUM_LENGTH = len(_SUM) + 64 + len(b'"}\n')
 
 
+class Lacking(msgspec.Struct, frozen=True, kw_only=True):
+    """The sessions, by hash, of which something is not at hand."""
+
+    #: their name is all that is known
+    details: frozenset[str] = frozenset()
+    #: not even that
+    names: frozenset[str] = frozenset()
+
+    def digest(self) -> str:
+        """All of it in few characters; empty when nothing is lacking."""
+        return sha256(self.text().encode()).hexdigest()[:16] if self.details | self.names else ""
+
+    def text(self) -> str:
+        """As it is kept beside the rows."""
+        return " ".join(sorted(self.details)) + "/" + " ".join(sorted(self.names))
+
+    @classmethod
+    def said(cls, text: str) -> Lacking:
+        """What was kept beside the rows."""
+        details, _, names = text.partition("/")
+        return cls(details=frozenset(details.split()), names=frozenset(names.split()))
+
+
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """The rows of every view at a position."""
 
@@ -35,8 +61,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     #: which views, in which version
     views: str
     position: Position
-    #: the sessions of which only the name fitted, by key
-    left_out: tuple[str, ...]
+    lacking: Lacking
     #: view, key, row
     rows: dict[str, dict[str, msgspec.Raw]]
 
@@ -48,63 +73,58 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def write(
-    rows: Callable[[str, str], list[tuple[str, bytes]]],
+    store: ViewStore,
     position: Position,
     project_id: str,
     views: tuple[View, ...],
     *,
     most: int,
-    absent: frozenset[str] = frozenset(),
-) -> bytes | None:
-    """The file of a snapshot, of about `most` bytes at the most; None when not even names fit.
-
-    `rows` gives the rows of a view whose keys begin with a prefix; of the sessions in `absent` it
-    has the names only.
-    """
-    names = rows(SESSIONS.name, "")
+    lacking: Lacking | None = None,
+) -> bytes:
+    """The file of a snapshot, of about `most` bytes; `lacking` is what the store itself has not."""
+    lacking = lacking or Lacking()
+    known = _ranked(store.rows(SESSIONS.name))
+    named = _fitting([len(key) + len(row) for key, row in known], most // 2)
     kept: dict[str, dict[str, bytes]] = {view.name: {} for view in views}
-    kept[SESSIONS.name] = dict(names)
-    room = most - sum(len(key) + len(row) for key, row in names)
-    if room < 0:
-        return None
-    wanted = [key for key in _ranked(names) if key not in absent]
-    fitting = 0
-    for key in wanted:
-        found = _details(rows, views, key)
+    kept[SESSIONS.name] = dict(known[:named])
+    room = most - sum(len(key) + len(row) for key, row in known[:named])
+    others = [view.name for view in views if view.name != SESSIONS.name]
+    whole = set()
+    for key, _ in known[:named]:
+        if short(key) in lacking.details:
+            continue
+        found = [row for row in store.rows_of(others, key[:-1]) if session_of(row[1]) == key]
         room -= sum(len(at) + len(row) for _, at, row in found)
         if room < 0:
             break
-        fitting += 1
+        whole.add(short(key))
         for view, at, row in found:
             kept[view][at] = row
-    return _sealed(kept, position, project_id, views, absent.union(wanted[fitting:]))
+    names = frozenset(short(key) for key, _ in known[named:]) | lacking.names
+    details = (frozenset(short(key) for key, _ in known[:named]) | lacking.details) - whole - names
+    left = Lacking(details=details, names=names)
+    return _sealed(kept, msgspec.structs.replace(position, lacking=""), project_id, views, left)
 
 
-def digest(left_out: frozenset[str]) -> str:
-    """Which sessions are left out, in few characters; empty for none."""
-    said = "\n".join(sorted(left_out)).encode()
-    return sha256(said).hexdigest()[:16] if left_out else ""
+@lru_cache(4096)
+def short(key: str) -> str:
+    """A session's key in few characters."""
+    return sha256(key.encode()).hexdigest()[:16]
 
 
-def _ranked(names: list[tuple[str, bytes]]) -> list[str]:
-    """The sessions' keys, those most likely to be asked for first."""
-    infos = [(key, msgspec.json.decode(row, type=SessionInfo)) for key, row in names]
-    infos.sort(key=lambda pair: (pair[1].open, pair[1].last_seq), reverse=True)
-    return [key for key, _ in infos]
+def _ranked(names: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """The sessions most likely to be asked for first."""
+
+    def rank(pair: tuple[str, bytes]) -> tuple[bool, int]:
+        info = msgspec.json.decode(pair[1], type=SessionInfo)
+        return info.open, info.last_seq
+
+    return sorted(names, key=rank, reverse=True)
 
 
-def _details(
-    rows: Callable[[str, str], list[tuple[str, bytes]]], views: tuple[View, ...], key: str
-) -> list[tuple[str, str, bytes]]:
-    """Every other row of one session."""
-    below = key[:-1]  # its own key and all that begin with its parts
-    return [
-        (view.name, at, row)
-        for view in views
-        if view.name != SESSIONS.name
-        for at, row in rows(view.name, below)
-        if session_of(at) == key
-    ]
+def _fitting(sizes: list[int], room: int) -> int:
+    """How many of these, from the first on, fit."""
+    return sum(1 for total in accumulate(sizes) if total <= room)
 
 
 def _sealed(
@@ -112,21 +132,21 @@ def _sealed(
     position: Position,
     project_id: str,
     views: tuple[View, ...],
-    left_out: frozenset[str],
+    lacking: Lacking,
 ) -> bytes:
-    data = msgspec.json.encode(
-        Snapshot(
-            format=FORMAT,
-            project_id=project_id,
-            views=shape(views),
-            position=msgspec.structs.replace(position, lacking=""),
-            left_out=tuple(sorted(left_out)),
-            rows={
-                view: {key: msgspec.Raw(row) for key, row in sorted(found.items())}
-                for view, found in kept.items()
-            },
-        )
-    )[:-1]
+    raw = {
+        view: {key: msgspec.Raw(row) for key, row in sorted(found.items())}
+        for view, found in kept.items()
+    }
+    made = Snapshot(
+        format=FORMAT,
+        project_id=project_id,
+        views=shape(views),
+        position=position,
+        lacking=lacking,
+        rows=raw,
+    )
+    data = msgspec.json.encode(made, order="deterministic")[:-1]
     return data + _SUM + sha256(data).hexdigest().encode() + b'"}\n'
 
 

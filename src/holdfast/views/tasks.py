@@ -67,7 +67,7 @@ def _todos(payload: Any) -> Iterator[tuple[str, bool]]:
     """The list a to-do tool keeps, as hosts write it: content and status."""
     given = payload.get("input") if isinstance(payload, dict) else None
     todos = given.get("todos") if isinstance(given, dict) else None
-    for todo in todos if isinstance(todos, list) else ():
+    for todo in todos[:MOST_OPEN] if isinstance(todos, list) else ():
         if isinstance(todo, dict) and isinstance(todo.get("content"), str):
             yield todo["content"], todo.get("status") == "completed"
 

@@ -90,6 +90,15 @@ def session_of(key: str) -> str:
     return key if len(parts) == 3 else _text(parts[:3])
 
 
+def session_within(prefix: str) -> str | None:
+    """The one session all keys with this beginning belong to; None when there may be several."""
+    try:
+        parts = msgspec.json.decode(prefix.removesuffix(",") + "]")
+    except msgspec.DecodeError:
+        return None
+    return _text(parts[:3]) if len(parts) >= 3 else None
+
+
 def brief(text: str, most: int) -> str:
     """The beginning of a text; the rest is in the event."""
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
@@ -19,6 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     machine = "--json" in words
     warnings.showwarning = _say_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, TextIOWrapper
+        ):  # a terminal that cannot show a letter shows its number
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = app(
             words, result_action="return_value", exit_on_error=not machine, print_error=not machine

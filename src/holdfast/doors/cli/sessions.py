@@ -114,10 +114,10 @@ def end(
     reason
         Why; kept with the session.
     """
-    if session_id and workflow:
+    if session_id is not None and workflow is not None:
         raise Invalid("name a session or a workflow, not both")
     with opened(common) as hf:
-        if workflow:
+        if workflow is not None:
             ended = hf.end_workflow(workflow, user=user, reason=reason or "workflow end")
         else:
             ended = [hf.end_session(session_id, user=user, reason=reason or "ended by hand")]

@@ -60,7 +60,7 @@ def span(begin: str, end: str) -> str:
     """How long it was, in words."""
     try:
         seconds = (datetime.fromisoformat(end) - datetime.fromisoformat(begin)).total_seconds()
-    except ValueError:
+    except (ValueError, TypeError):
         return "?"
     days, rest = divmod(max(0, round(seconds)), 86_400)
     hours, rest = divmod(rest, 3_600)
@@ -73,7 +73,8 @@ def span(begin: str, end: str) -> str:
 def as_json(value: Any) -> None:
     """The same answer for a machine."""
     built = msgspec.to_builtins(value)
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(built), indent=2).decode() + "\n")
+    text = msgspec.json.format(msgspec.json.encode(built), indent=2).decode()
+    sys.stdout.write(_CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 def error(exc: HoldfastError, *, as_json: bool) -> None:

@@ -40,14 +40,17 @@ class SeenIds:
     def places(self, event_ids: Sequence[str], read: Read, generation: int) -> dict[str, int]:
         """Where those of the ids are that are there, after taking in everything that came since."""
         try:
-            self._catch_up(read, generation)
-            return self._found(event_ids)
+            for _ in range(_RACES):
+                if self._caught_up(read, generation):
+                    found = self._found(event_ids)
+                    if self._store is None or self._store.position() == self._base:
+                        return found  # nobody changed the store while it was asked
         except HoldfastError:
             if self._store is None:
                 raise
-            self.distrust()  # the index is in trouble; the log is not
-            self._catch_up(read, generation)
-            return self._found(event_ids)
+        self.distrust()  # the index is in trouble, or others keep changing it; the log is not
+        self._caught_up(read, generation)
+        return self._found(event_ids)
 
     def distrust(self) -> None:
         """The store was wrong: read the log instead."""
@@ -57,13 +60,6 @@ class SeenIds:
     def _found(self, event_ids: Sequence[str]) -> dict[str, int]:
         places = {event_id: self._seq(event_id) for event_id in event_ids}
         return {event_id: seq for event_id, seq in places.items() if seq is not None}
-
-    def _catch_up(self, read: Read, generation: int) -> None:
-        for _ in range(_RACES):
-            if self._caught_up(read, generation):
-                return
-        self.distrust()  # others keep changing the store
-        self._caught_up(read, generation)
 
     def _caught_up(self, read: Read, generation: int) -> bool:
         """Take in what came since; False when another process changed the store meanwhile."""

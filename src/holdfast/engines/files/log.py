@@ -219,9 +219,13 @@ class FileLog:
 
     def size(self) -> int:
         """The bytes of every segment together."""
-        paths = [s.path for s in segments(self.disk, self.folder)]
-        active = os.path.join(self.folder, ACTIVE)
-        return sum(self.disk.stat(p).st_size for p in [*paths, active] if os.path.exists(p))
+        total = 0
+        with translated("reading"):
+            paths = [segment.path for segment in segments(self.disk, self.folder)]
+            for path in [*paths, os.path.join(self.folder, ACTIVE)]:
+                with suppress(FileNotFoundError):  # sealed or dropped since the listing
+                    total += self.disk.stat(path).st_size
+        return total
 
     def wait(self, after: int, timeout: float) -> bool:
         """Is there an event behind this position? Looks, and looks again, until the time is up."""

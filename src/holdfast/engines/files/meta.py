@@ -41,6 +41,12 @@ def load(disk: Disk, folder: str) -> dict[str, Any]:
     return meta
 
 
+def generation(disk: Disk, folder: str) -> int | None:
+    """Which generation the log is of; None while an erase is under way."""
+    state = load(disk, folder)
+    return None if "erasing" in state else int(state.get("generation", 1))
+
+
 def save(disk: Disk, folder: str, meta: dict[str, Any]) -> None:
     """Replace meta.json."""
     disk.put_file(os.path.join(folder, META), canonical(meta) + b"\n")

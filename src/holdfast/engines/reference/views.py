@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from holdfast.model.events import Position
@@ -35,10 +35,9 @@ class MemoryViews:
         ]
         return sorted(found, key=lambda pair: pair[0].encode())
 
-    def everything(self) -> Iterator[tuple[str, str, bytes]]:
-        """Every row."""
-        views = sorted({view for view, _ in self._rows})
-        yield from [(view, key, row) for view in views for key, row in self.rows(view)]
+    def rows_of(self, views: Sequence[str], prefix: str = "") -> list[tuple[str, str, bytes]]:
+        """The same of several views."""
+        return [(view, key, row) for view in sorted(views) for key, row in self.rows(view, prefix)]
 
     def note(self, name: str) -> str:
         """A short text kept beside the rows."""
@@ -58,8 +57,10 @@ class MemoryViews:
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
+        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`."""
+        del wait
         with self._lock:
             if self._position != base:
                 return False
@@ -88,8 +89,9 @@ class MemorySnapshots:
     def __init__(self) -> None:
         self._kept: list[bytes] = []
 
-    def save(self, data: bytes) -> None:
+    def save(self, data: bytes, generation: int) -> None:
         """Keep this one and the one before it."""
+        del generation  # a log in memory has no other process to erase from it
         self._kept = [data, *self._kept[:1]]
 
     def load(self) -> Iterator[bytes]:

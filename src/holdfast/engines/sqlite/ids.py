@@ -30,11 +30,12 @@ class SqliteIds:
 
     def position(self) -> Position | None:
         """How far of the log it includes."""
-        with self._index.transaction("DEFERRED") as db:
+        with self._index.transaction() as db:
             facts = dict(
                 db.execute("SELECT name, value FROM facts WHERE name IN ('ids', 'ids total')")
             )
             if self._checked != self._index.opened:
+                self._index.check_table(db, "ids")
                 if _written(db.execute(_TOTAL).fetchone()) != facts.get("ids total", "0 0 0 0"):
                     raise Damaged("ids of the index are missing or changed")
                 self._checked = self._index.opened
@@ -52,7 +53,7 @@ class SqliteIds:
         self, base: Position | None, ids: Iterable[tuple[str, int]], position: Position
     ) -> bool:
         """Include more; of an id that is there the first place counts."""
-        with self._index.transaction("IMMEDIATE") as db:
+        with self._index.writing() as db:
             if self.position() != base:
                 return False
             totals = _said(db)
@@ -67,7 +68,7 @@ class SqliteIds:
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._index.transaction("IMMEDIATE") as db:
+        with self._index.writing() as db:
             db.execute("DELETE FROM ids")
             db.execute("DELETE FROM facts WHERE name IN ('ids', 'ids total')")
 
@@ -85,6 +86,6 @@ def _said(db: sqlite3.Connection) -> list[int]:
     found = db.execute("SELECT value FROM facts WHERE name='ids total'").fetchone()
     try:
         totals = [int(part) for part in found[0].split()] if found else [0, 0, 0, 0]
-    except ValueError as exc:
-        raise Damaged(f"the total of the ids is not one: {found[0][:80]!r}") from exc
+    except (AttributeError, ValueError) as exc:
+        raise Damaged(f"the total of the ids is not one: {found[0]!r}") from exc
     return totals

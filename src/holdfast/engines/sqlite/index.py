@@ -1,9 +1,9 @@
-"""index.db: opening it, and replacing it when it is not ours, not whole or not of this shape.
+"""index.db: opening it, replacing it, and never two things at once.
 
-Everything in it is derived from the log, so the remedy for any trouble is a new file. Opening and
-replacing happen under `index.lock`; whoever has the old file open notices by its inode and opens the
+Everything in it is derived from the log, so the remedy for any trouble is a new file. Opening, replacing
+and writing happen under `index.lock`; whoever has the old file open notices by its inode and opens the
 new one. SQLite itself leaves the journal alone when a file was replaced under it, so a late closer
-harms nobody.
+harms nobody. No connection lives through a fork: SQLite's locks do not.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
+from weakref import WeakSet
 
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import INDEX, INDEX_LOCK
@@ -30,6 +31,10 @@ _TABLES = (
     "PRIMARY KEY (view, key)) WITHOUT ROWID",
     "CREATE TABLE ids (hash INTEGER PRIMARY KEY, seq INTEGER NOT NULL)",
 )
+#: seconds a fork waits for a thread in the middle of something
+_LONGEST_WAIT = 1.0
+#: how a file is opened: to write; beside writers; where not even their shared memory can be made
+_WRITE, _READ, _AS_IT_LIES = "mode=rw", "mode=ro", "mode=ro&immutable=1"
 
 
 class Index:
@@ -39,38 +44,33 @@ class Index:
         self, folder: str, *, project_id: str, busy_ms: int = 2_000, disk: Disk | None = None
     ) -> None:
         self.path = os.path.join(folder, INDEX)
-        self._folder = folder
         self._project_id = project_id
         self._busy_ms = busy_ms
         self._disk = disk or Disk()
+        self._lock_path = os.path.join(folder, INDEX_LOCK)
+        self._alone = 0
         self._connection: sqlite3.Connection | None = None
-        self._inode = self._pid = 0
+        self._mode = _WRITE
+        self._stamp = (0, 0, 0)
+        self._threads = threading.RLock()
+        self._at_rest = self._orphan = False
         #: how often it was opened; what somebody learnt about an earlier file may not hold for this
         self.opened = 0
-        self._own_threads()
-
-    def _own_threads(self) -> None:
-        """A lock of this process; that of a parent may be held by its threads."""
-        self._pid = os.getpid()
-        self._threads = threading.RLock()
-        if self._connection is not None:
-            _OF_A_PARENT.append(self._connection)  # neither used nor closed on this side of a fork
-        self._connection = None
+        _ALL.add(self)
 
     @contextmanager
     def use(self) -> Iterator[sqlite3.Connection]:
         """The open file, for one thread at a time."""
-        if self._pid != os.getpid():
-            self._own_threads()
         with self._threads, translated(self.path):
-            if self._connection is None or (not _under_way(self._connection) and self._replaced()):
-                self._close()
-                self._connection = self._open()
+            db = self._connection
+            if db is None or (not _under_way(db) and self._changed()):
+                self.let_go()
+                db = self._connection = self._open()
                 self.opened += 1
-            yield self._connection
+            yield db
 
     @contextmanager
-    def transaction(self, how: str) -> Iterator[sqlite3.Connection]:
+    def transaction(self, how: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
         """All of it or nothing; inside another one, a part of that."""
         with self.use() as db:
             if _under_way(db):
@@ -83,18 +83,44 @@ class Index:
             finally:
                 if _under_way(db):
                     db.execute("ROLLBACK")
+            if self._mode == _AS_IT_LIES and self._changed():
+                raise Unavailable(f"{self.path} was written while it was read")
 
-    def _replaced(self) -> bool:
+    @contextmanager
+    def writing(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction that may change rows, while nobody opens, replaces or erases anything."""
+        patience = self._busy_ms if wait else 0
+        with self._threads, translated(self.path), self._nobody_else(patience):
+            if self._connection is not None and self._mode != _WRITE:
+                self.let_go()  # it could only be read then; it may be different now
+            with self.use() as db:
+                db.execute(f"PRAGMA busy_timeout={patience}")
+                try:
+                    with self.transaction("IMMEDIATE"):
+                        yield db
+                finally:
+                    db.execute(f"PRAGMA busy_timeout={self._busy_ms}")
+
+    def _changed(self) -> bool:
+        """Is the file no longer the one that was opened, or the one that was read?"""
+        found = self._stamped()
+        if self._mode == _AS_IT_LIES:
+            return found != self._stamp or os.path.exists(self.path + "-wal")
+        return found[0] != self._stamp[0]
+
+    def _stamped(self) -> tuple[int, int, int]:
         try:
-            return self._disk.stat(self.path).st_ino != self._inode
+            seen = self._disk.stat(self.path)
         except FileNotFoundError:
-            return True
+            return (0, 0, 0)
+        return (seen.st_ino, seen.st_size, seen.st_mtime_ns)
 
     # ---- opening ---------------------------------------------------------------------------
 
     def _open(self) -> sqlite3.Connection:
+        self._refuse_orphan()
         try:
-            with self._alone():
+            with self._nobody_else():
                 return self._open_for_writing()
         except (Unavailable, OSError, sqlite3.Error) as exc:
             damaged = isinstance(exc, sqlite3.Error) and not passing(exc)
@@ -102,12 +128,24 @@ class Index:
                 raise
             return self._open_for_reading()
 
+    def _refuse_orphan(self) -> None:
+        if self._orphan:  # SQLite takes the parent's locks for its own
+            raise Unavailable(f"{self.path} was in use when this process was forked; open it anew")
+
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        lock = Lock(os.path.join(self._folder, INDEX_LOCK), self._disk)
-        try:
-            lock.acquire(self._busy_ms / 1000)
+    def _nobody_else(self, patience_ms: int | None = None) -> Iterator[None]:
+        """Hold index.lock; once for each thread of calls."""
+        if self._alone:
             yield
+            return
+        lock = Lock(self._lock_path, self._disk)
+        try:
+            lock.acquire((self._busy_ms if patience_ms is None else patience_ms) / 1000)
+            self._alone += 1
+            try:
+                yield
+            finally:
+                self._alone -= 1
         finally:
             lock.close()
 
@@ -115,9 +153,11 @@ class Index:
         # a file that is there is opened by SQLite alone: closing it ourselves would, as POSIX has
         # it, drop the locks of every other connection of this process
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        made = False
         with suppress(FileExistsError):
             self._disk.let_go(self._disk.open(self.path, flags, 0o600))
-        db = self._connect("rw")
+            made = True
+        db = self._connect(_WRITE)
         try:
             self._leave_newer(db)
             db.execute("PRAGMA journal_mode=WAL")
@@ -128,14 +168,33 @@ class Index:
             self._check(db)
         except BaseException:
             db.close()
+            if made:  # the last bytes of a disk are the log's
+                self._remove()
             raise
         return db
 
+    def _open_for_reading(self) -> sqlite3.Connection:
+        """A home we may not write: what is there, as it is."""
+        for mode in (_READ, _AS_IT_LIES):
+            if mode == _AS_IT_LIES and os.path.exists(self.path + "-wal"):
+                break  # somebody writes: the file alone is not all of it
+            db = self._connect(mode)
+            try:
+                self._check(db)
+                return db
+            except sqlite3.OperationalError as exc:
+                db.close()
+                if not passing(exc):
+                    raise
+            except BaseException:
+                db.close()
+                raise
+        raise Unavailable(f"{self.path} cannot be read here")
+
     def _connect(self, mode: str) -> sqlite3.Connection:
-        address = f"file:{quote(os.path.abspath(self.path))}?{_MODES[mode]}"
-        self._inode = self._disk.stat(self.path).st_ino
+        self._mode, self._stamp = mode, self._stamped()
         return sqlite3.connect(
-            address,
+            f"file:{quote(os.path.abspath(self.path))}?{mode}",
             uri=True,
             isolation_level=None,
             timeout=self._busy_ms / 1000,
@@ -161,37 +220,30 @@ class Index:
         return version
 
     def _check(self, db: sqlite3.Connection) -> None:
-        """What is not ours is Damaged and goes."""
+        """What is not ours, or not whole, is Damaged and goes."""
         version = self._leave_newer(db)
         if version != SCHEMA:
             raise Damaged(f"it is of schema {version}, not {SCHEMA}")
         found = db.execute("SELECT value FROM facts WHERE name='project'").fetchone()
         if found != (self._project_id,):
             raise Damaged(f"it belongs to {found[0] if found else 'nobody'}")
+        for table in ("facts", "rows"):
+            self.check_table(db, table)
 
-    def _open_for_reading(self) -> sqlite3.Connection:
-        """A home we may not write: what is there, as it is."""
-        for mode in ("ro", "immutable"):
-            db = self._connect(mode)
-            try:
-                self._check(db)
-                return db
-            except sqlite3.OperationalError as exc:
-                db.close()
-                if not passing(exc):
-                    raise
-            except BaseException:
-                db.close()
-                raise
-        raise Unavailable(f"{self.path} cannot be read here")
+    def check_table(self, db: sqlite3.Connection, table: str) -> None:
+        """Is the book-keeping of its pages sound? A write to one that is not would spread it."""
+        sound = db.execute(f"PRAGMA quick_check({table})").fetchone()[0]
+        if sound != "ok":
+            raise Damaged(f"{self.path}: {sound}")
 
     # ---- letting go ------------------------------------------------------------------------
 
     def discard(self) -> None:
         """Remove the file, whatever state it is in; the next use makes a new one."""
         with self._threads, translated(self.path):
-            self._close()
-            with self._alone():
+            self._refuse_orphan()
+            self.let_go()
+            with self._nobody_else():
                 self._remove()
 
     def _remove(self) -> None:
@@ -199,21 +251,55 @@ class Index:
             with suppress(FileNotFoundError):
                 self._disk.unlink(name)
 
-    def _close(self) -> None:
-        if self._connection is not None:
+    def let_go(self) -> None:
+        """Close the file; the next use opens it."""
+        with self._threads, translated(self.path):
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    # ---- forks -----------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Finish what is under way and close; a thread that will not finish is not waited for."""
+        self._at_rest = self._threads.acquire(timeout=_LONGEST_WAIT)
+        if self._at_rest and self._connection is not None and not _under_way(self._connection):
             self._connection.close()
             self._connection = None
 
-    def close(self) -> None:
-        """Let go of the file."""
-        if self._pid == os.getpid():
-            with self._threads, translated(self.path):
-                self._close()
-
-
-_OF_A_PARENT: list[sqlite3.Connection] = []
-_MODES = {"rw": "mode=rw", "ro": "mode=ro", "immutable": "mode=ro&immutable=1"}
+    def after_fork(self, *, child: bool) -> None:
+        """Go on, on either side; not in a child that inherited a connection in use."""
+        if self._at_rest:
+            self._threads.release()
+        elif child:
+            self._threads = threading.RLock()
+            _OF_A_PARENT.append(self._connection)
+            self._connection, self._orphan = None, True
 
 
 def _under_way(db: sqlite3.Connection) -> bool:
     return db.in_transaction
+
+
+_ALL: WeakSet[Index] = WeakSet()
+_HELD: list[Index] = []
+#: connections that are neither used nor closed on this side of a fork
+_OF_A_PARENT: list[sqlite3.Connection | None] = []
+
+
+def _before_fork() -> None:
+    for index in list(_ALL):
+        index.before_fork()
+        _HELD.append(index)
+
+
+def _after_fork(*, child: bool) -> None:
+    while _HELD:
+        _HELD.pop().after_fork(child=child)
+
+
+os.register_at_fork(
+    before=_before_fork,
+    after_in_parent=lambda: _after_fork(child=False),
+    after_in_child=lambda: _after_fork(child=True),
+)

@@ -8,13 +8,13 @@ that was lost or goes by another key when the file is opened. Neither is ever an
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from zlib import crc32
 
 import msgspec
 
-from holdfast.errors import Damaged
+from holdfast.errors import Damaged, Unavailable
 from holdfast.model.events import Position
 
 from .index import Index
@@ -25,14 +25,18 @@ _PUT = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)"
 class SqliteViews:
     """The rows of one project's views; `shape` says what they mean, others are not read."""
 
-    def __init__(self, index: Index, *, shape: str) -> None:
+    def __init__(
+        self, index: Index, *, shape: str, generation: Callable[[], int | None] | None = None
+    ) -> None:
         self._index = index
         self._shape = shape
+        #: the log's generation at this moment, None in the middle of an erase
+        self._generation = generation
         self._checked = 0
 
     def position(self) -> Position | None:
         """How far of the log the rows include."""
-        with self._index.transaction("DEFERRED") as db:
+        with self._index.transaction() as db:
             facts = dict(
                 db.execute(
                     "SELECT name, value FROM facts WHERE name IN ('views', 'shape', 'total')"
@@ -56,20 +60,18 @@ class SqliteViews:
 
     def rows(self, view: str, prefix: str = "") -> list[tuple[str, bytes]]:
         """The rows whose key begins with `prefix`, by key."""
-        query, given = "SELECT key, sum, row FROM rows WHERE view=?", [view]
+        return [(key, row) for _, key, row in self.rows_of([view], prefix)]
+
+    def rows_of(self, views: Sequence[str], prefix: str = "") -> list[tuple[str, str, bytes]]:
+        """The same of several views: view, key, bytes, in that order."""
+        marks = ",".join("?" * len(views))
+        query, given = f"SELECT view, key, sum, row FROM rows WHERE view IN ({marks})", [*views]  # noqa: S608
         if prefix:
             query += " AND key>=?" + (" AND key<?" if behind(prefix) else "")
             given += [prefix, behind(prefix)] if behind(prefix) else [prefix]
         with self._index.use() as db:
-            found = db.execute(query + " ORDER BY key", given).fetchall()
-        return [(key, _checked(view, key, kept, row)) for key, kept, row in found]
-
-    def everything(self) -> Iterator[tuple[str, str, bytes]]:
-        """Every row."""
-        with self._index.use() as db:
-            found = db.execute("SELECT view, key, sum, row FROM rows ORDER BY view, key")
-            for view, key, kept, row in found:
-                yield view, key, _checked(view, key, kept, row)
+            found = db.execute(query + " ORDER BY view, key", given).fetchall()
+        return [(view, key, _checked(view, key, kept, row)) for view, key, kept, row in found]
 
     def note(self, name: str) -> str:
         """A short text kept beside the rows."""
@@ -80,7 +82,7 @@ class SqliteViews:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Everything read inside belongs to one position."""
-        with self._index.transaction("DEFERRED"):
+        with self._index.transaction():
             yield
 
     def commit(
@@ -91,11 +93,13 @@ class SqliteViews:
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
+        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`."""
-        with self._index.transaction("IMMEDIATE") as db:
+        with self._index.writing(wait=wait) as db:
             if self.position() != base:
                 return False
+            self._refuse_erased(position)
             if anew or base is None:
                 db.execute("DELETE FROM rows")
                 db.execute("DELETE FROM facts WHERE name='total' OR name LIKE 'note %'")
@@ -104,6 +108,13 @@ class SqliteViews:
             facts |= {"shape": self._shape, "views": written_position(position)}
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         return True
+
+    def _refuse_erased(self, position: Position | None) -> None:
+        """Rows of a log that was erased from since must not come back, not even for a moment."""
+        if self._generation is None or position is None:
+            return
+        if self._generation() != position.generation:
+            raise Unavailable("the log was changed while it was read")
 
     def _put(self, db: sqlite3.Connection, changes: list[tuple[str, str, bytes | None]]) -> str:
         """Write the changes; the number and sums of all rows afterwards."""
@@ -128,13 +139,15 @@ class SqliteViews:
 
     def close(self) -> None:
         """Let go."""
-        self._index.close()
+        self._index.let_go()
 
 
 def said_position(text: str | None) -> Position | None:
     """A position as it was written down."""
-    if not text:
+    if text is None or text == "":
         return None
+    if not isinstance(text, str):
+        raise Damaged(f"the index's position is not one: {text!r}")
     try:
         return msgspec.json.decode(text, type=Position)
     except (msgspec.DecodeError, UnicodeDecodeError) as exc:
@@ -179,8 +192,8 @@ def _said_total(db: sqlite3.Connection) -> tuple[int, int, int]:
     said = db.execute("SELECT value FROM facts WHERE name='total'").fetchone()
     try:
         count, sums, names = map(int, said[0].split()) if said else (0, 0, 0)
-    except ValueError as exc:
-        raise Damaged(f"the index's total is not one: {said[0][:80]!r}") from exc
+    except (AttributeError, ValueError) as exc:
+        raise Damaged(f"the index's total is not one: {said[0]!r}") from exc
     return count, sums, names
 
 
