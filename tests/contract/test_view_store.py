@@ -963,6 +963,28 @@ def test_a_store_that_was_tampered_with_changes_no_answer(tmp_path: Path, change
     assert [again.append([own(n)])[0].event_seq for n in (3, 1, 2, 4)] == [3, 1, 2, 4]
 
 
+def test_a_store_that_is_replaced_between_two_looks_records_nothing_twice(tmp_path: Path) -> None:
+    place = tmp_path / "log"
+    filled = log_with_ids(place)
+    fill(filled, 1, 2, 3)
+    filled.close()
+    index = Index(str(place), project_id="p")
+
+    class Replaced(SqliteIds):
+        def seq(self, event_id: str) -> int | None:
+            if not self.done:
+                self.done = True
+                Index(str(place), project_id="p").discard()
+            return super().seq(event_id)
+
+        done = False
+
+    log = FileLog(str(place), ids=Replaced(index))
+    assert log.append([own(2)])[0].event_seq == 2
+    assert log.head().event_seq == 3
+    log.close()
+
+
 def test_a_store_that_is_garbage_changes_no_answer(tmp_path: Path) -> None:
     place = tmp_path / "log"
     log = log_with_ids(place)

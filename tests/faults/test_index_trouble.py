@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from holdfast.capture.layout import INDEX
 from tests.faults.conftest import need
-from tests.faults.index_children import configure
+from tests.faults.index_children import configure, opened
 from tests.faults.start import PRIVATE_MOUNTS, start
 
 
@@ -16,6 +19,21 @@ def test_an_index_held_for_too_long_costs_no_answer_and_is_caught_up(place: Path
     configure(busy_ms=20)
     found = start("index_children", what="held", home=str(place / "home"), how=how)
     assert not found["wrong"], "\n".join(found["wrong"])
+
+
+@pytest.mark.timeout(60)  # with the patience below one single wait is longer
+def test_recording_never_waits_for_an_index_that_is_held(place: Path) -> None:
+    configure(busy_ms=60_000)
+    home = place / "home"
+    with opened(home) as hf:
+        s = hf.session(agent="coder").start()
+        s.gate(1, passed=True)
+        with closing(sqlite3.connect(Path(hf.folder) / INDEX, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for n in range(3):
+                s.gate(n, passed=True)
+            other.execute("ROLLBACK")
+        assert len(s.state().checkpoints) == 4
 
 
 @pytest.mark.tools
