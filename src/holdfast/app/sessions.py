@@ -35,12 +35,15 @@ _COUNTED = 20_000
 
 def exists(hf: Holdfast, user: str, agent: str, session_id: str) -> bool:
     """Is there such a session of this agent and user? NotFound when it is somebody else's."""
-    there = hf.views.read(lambda reading: views.of_that_id(reading, session_id))
-    if any((info.user, info.agent) == (user, agent) for info in there):
-        return True
-    if there:
+
+    def ask(reading: Reading) -> tuple[bool, bool]:
+        mine = views.info(reading, user, agent, session_id) is not None
+        return mine, not mine and bool(views.of_that_id(reading, session_id))
+
+    mine, theirs = hf.views.read(ask)
+    if theirs:
         raise NotFound(f"there is no session {session_id} of {agent} for {user}")
-    return False
+    return mine
 
 
 def one(what: str, name: str) -> str:
@@ -196,6 +199,6 @@ def _seconds(of: SessionInfo) -> float:
     try:
         begin = datetime.fromisoformat(of.started_at)
         end = datetime.fromisoformat(of.ended_at or of.last_at)
-    except (ValueError, TypeError):
+        return max(0.0, (end - begin).total_seconds())
+    except (ValueError, TypeError):  # a time of another kind, from another hand
         return 0.0
-    return max(0.0, (end - begin).total_seconds())

@@ -50,8 +50,8 @@ class ViewSettings(msgspec.Struct, frozen=True, kw_only=True):
     snapshot_every_events: Positive = 2_000
     #: or after so many bytes of log; also at every gate and at the end of a session
     snapshot_every_bytes: Positive = 8 << 20
-    #: about the most a snapshot takes, so that a gate costs the same in a project of any age; what
-    #: is known about sessions that ended longest ago is left to the log
+    #: about the most a snapshot takes, so that a gate need not wait long for one in an old project;
+    #: what is known about sessions that ended longest ago is left to the log
     snapshot_most_bytes: Positive = 4 << 20
     #: how long a read waits for another process before it answers from memory
     busy_ms: Annotated[int, msgspec.Meta(ge=1, le=60_000)] = 2_000

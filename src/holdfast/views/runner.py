@@ -159,9 +159,9 @@ class Runner:
                     answer = ask(Reading(tail, self._views))
                     break
             follower.forget()
-        if follower.trouble:
+        if follower.trouble and wait:
             self._tell(f"the index could not be brought up to date: {follower.trouble}")
-        elif follower is self._main:
+        elif follower is self._main and not follower.trouble:
             self._export_when_due(follower, tail)
         if follower.damage:
             damage, follower.damage = list(dict.fromkeys(follower.damage)), []

@@ -17,7 +17,6 @@ from itertools import accumulate
 import msgspec
 
 from holdfast.model.events import Position
-from holdfast.model.sessions import SessionInfo
 from holdfast.ports.views import ViewStore
 
 from .every import shape
@@ -25,9 +24,21 @@ from .sessions import Sessions
 from .view import View, session_of
 
 FORMAT = 1
+#: sessions that are held whole: more are seldom at work, and fetching each takes its time
+MOST_WHOLE = 500
 SESSIONS = Sessions()
 _SUM = b',"sha256":"'
 _SUM_LENGTH = len(_SUM) + 64 + len(b'"}\n')
+
+
+class _Used(msgspec.Struct):
+    """Of a session, how likely it is to be asked for."""
+
+    last_seq: int
+    ended_at: str | None = None
+
+
+_used = msgspec.json.Decoder(_Used)
 
 
 class Lacking(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +101,7 @@ def write(
     room = most - sum(len(key) + len(row) for key, row in known[:named])
     others = [view.name for view in views if view.name != SESSIONS.name]
     whole = set()
-    for key, _ in known[:named]:
+    for key, _ in known[: min(named, MOST_WHOLE)]:
         if short(key) in lacking.details:
             continue
         found = [row for row in store.rows_of(others, key[:-1]) if session_of(row[1]) == key]
@@ -116,8 +127,8 @@ def _ranked(names: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     """The sessions most likely to be asked for first."""
 
     def rank(pair: tuple[str, bytes]) -> tuple[bool, int]:
-        info = msgspec.json.decode(pair[1], type=SessionInfo)
-        return info.open, info.last_seq
+        used = _used.decode(pair[1])
+        return used.ended_at is None, used.last_seq
 
     return sorted(names, key=rank, reverse=True)
 
