@@ -22,6 +22,7 @@ from typing import Any
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.open import open as open_
 from holdfast.app.session import Session
+from holdfast.errors import Invalid
 
 #: how many items of an iteration are fetched by one trip to a thread
 _AT_ONCE = 256
@@ -73,8 +74,13 @@ class Call:
         return Verbs(answer) if isinstance(answer, Holdfast | Session) else answer
 
     async def __aenter__(self) -> Verbs:
-        self._entered = await self._answer()
-        return await self._entered.__aenter__()
+        answer = await self._answer()
+        if not isinstance(answer, Verbs):
+            raise Invalid(
+                "only a project and a session are entered with `async with`; await the rest"
+            )
+        self._entered = answer
+        return await answer.__aenter__()
 
     async def __aexit__(self, *error: Any) -> None:
         if self._entered is not None:
@@ -82,6 +88,22 @@ class Call:
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         found: Iterator[Any] = iter(await self._answer())
-        while some := await asyncio.to_thread(lambda: list(islice(found, _AT_ONCE))):
+        trouble = None
+        while trouble is None:
+            some, trouble = await asyncio.to_thread(_some, found)
             for item in some:
                 yield item
+            if len(some) < _AT_ONCE:
+                break
+        if trouble is not None:
+            raise trouble
+
+
+def _some(found: Iterator[Any]) -> tuple[list[Any], Exception | None]:
+    """The next few items, and what came instead of more."""
+    some: list[Any] = []
+    try:
+        some.extend(islice(found, _AT_ONCE))
+    except Exception as exc:  # noqa: BLE001  (raised again when the items before it are handed out)
+        return some, exc
+    return some, None

@@ -886,6 +886,9 @@ class Troubled:
         self._trouble("reading")
         return self._store.reading()
 
+    def hurried(self) -> AbstractContextManager[None]:
+        return self._store.hurried()
+
     def commit(
         self,
         base: Position | None,
@@ -894,10 +897,9 @@ class Troubled:
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
-        wait: bool = True,
     ) -> bool:
         self._trouble("commit")
-        return self._store.commit(base, changes, position, anew=anew, notes=notes, wait=wait)
+        return self._store.commit(base, changes, position, anew=anew, notes=notes)
 
     def discard(self) -> None:
         self._trouble("discard")

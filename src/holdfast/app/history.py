@@ -33,7 +33,7 @@ def recent(
         kept, enough = _cut(hf, found, turns, tokens)
         before = None if enough else next(earlier, None)
         if before is None:
-            return _whole(kept)
+            return kept if whole and len(kept) == len(found) else _with_calls(kept)
         found = before + found
 
 
@@ -74,11 +74,19 @@ def _backwards(hf: Holdfast, of: SessionInfo, before: int) -> Iterator[list[Even
         before, step = after + 1, step * 2
 
 
-def _whole(events: list[Event]) -> list[Event]:
-    """Without results at the beginning whose call was cut away: no model takes one without."""
+def _with_calls(events: list[Event]) -> list[Event]:
+    """From where on every result has its call: no model takes one without."""
+    calls: dict[str, list[int]] = {}
     start = 0
-    while start < len(events) and events[start].kind == "tool_result":
-        start += 1
+    for n, event in enumerate(events):
+        said = event.payload if isinstance(event.payload, dict) else {}
+        name = str(said.get("call_id") or said.get("tool"))
+        if event.kind == "tool_call":
+            calls.setdefault(name, []).append(n)
+        elif event.kind == "tool_result":
+            waiting = calls.get(name)
+            if not waiting or waiting.pop(0) < start:
+                start = n + 1
     return events[start:]
 
 

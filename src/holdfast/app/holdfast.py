@@ -15,7 +15,7 @@ from holdfast.errors import Invalid, NotFound
 from holdfast.model.events import Damage, Draft, Event
 from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
-from holdfast.model.sessions import Restored, SessionInfo, SessionStatus
+from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
 from holdfast.model.settings import Settings
 from holdfast.ports.clock import Clock
 from holdfast.ports.tokens import TokenCounter
@@ -114,6 +114,12 @@ class Holdfast:
         """A workflow is over: end every open session of it, whichever agent's."""
         return sessions.end_workflow(self, workflow, self._whose(user), reason, at=at)
 
+    def state(
+        self, session_id: str | None = None, *, agent: str | None = None, user: str | None = None
+    ) -> SessionState:
+        """All a session knows about its own work: the one of that id, or the one active last."""
+        return sessions.state(self, session_id, self._whose(user), agent)
+
     def status(
         self,
         session_id: str | None = None,
@@ -209,8 +215,10 @@ class Holdfast:
 
     def close(self) -> None:
         """Sync what is left and let go of the files."""
-        self.log.close()
-        self.views.close()
+        try:
+            self.log.close()
+        finally:
+            self.views.close()
 
     def __enter__(self) -> Holdfast:
         return self

@@ -41,7 +41,7 @@ def reset(
                 raise Conflict(f"{project_id} was set aside by somebody else just now")
             disk.replace(folder, aside)
         finally:
-            lock.close()
+            lock.done()
         disk.sync_folder(os.path.dirname(folder))
         for ending in (".anchors", ".chain.key"):  # they speak of the old log
             kept = chain_files(chosen, project_id) + ending

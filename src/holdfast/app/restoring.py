@@ -93,4 +93,4 @@ class PuttingBack:
         finally:
             if fd >= 0:
                 log.disk.let_go(fd)
-            lock.close()
+            lock.done()

@@ -25,7 +25,9 @@ When = str | datetime | None
 class Session:
     """Every recording verb records one event and returns it; leaving the block ends the session.
 
-    Nobody but the same agent for the same user can go on with it or read it.
+    `update_state` returns the scratchpad instead. Nobody but the same agent for the same user can go
+    on with a session or ask for its state; the log itself is open to whoever opened the project.
+    What is recorded after its end counts, and the session stays ended until it is started again.
     """
 
     def __init__(
@@ -62,14 +64,16 @@ class Session:
 
     def end(self, reason: str = "done", *, at: When = None) -> Event:
         """End it, and say why."""
+        event = self.record("session_ended", {"reason": reason}, origin="system", at=at)
         self._over = True
-        return self.record("session_ended", {"reason": reason}, origin="system", at=at)
+        return event
 
     def switch(self, agent: str, *, at: When = None, **details: Any) -> Session:
         """Hand over to another agent: this session ends, one of that agent begins."""
         info = self.info()
         carried = {"workflow": info.workflow, "git_branch": info.git_branch, "after": self.id}
         following = self._hf.session(agent=agent, user=self.principal, **{**carried, **details})
+        following._known()  # somebody else's is refused before this one ends
         self.end(f"agent switch to {agent}", at=at)
         return following.start(at=at)
 
@@ -107,6 +111,8 @@ class Session:
 
     def gate(self, number: int | str, *, passed: bool, **more: Any) -> Event:
         """A validation gate, passed or failed."""
+        if not isinstance(passed, bool):
+            raise Invalid(f"a gate is passed (True) or not (False), not {passed!r}")
         return self._say("validation_gate", "system", {"gate": number, "passed": passed}, more)
 
     def task_done(self, task: str, **more: Any) -> Event:
@@ -127,7 +133,8 @@ class Session:
         """Change the scratchpad: what is named is replaced, None removes, dicts merge.
 
         With `expect`, only if the scratchpad is still at that version; else Conflict, and the
-        scratchpad is as it was. With an `event_id` of your own a retry is harmless.
+        scratchpad is as it was. With an `event_id` of your own a retry is harmless, as long as no
+        more than 31 other changes took effect since.
         """
         before = self.scratchpad()
         sessions.check_patch(self._hf, before, changes)
@@ -168,7 +175,7 @@ class Session:
             user=self.principal,
             at=at,
             event_id=event_id,
-            sources=tuple(sources),
+            sources=tuple(sources or ()),
         )
         event = self._hf.record([draft])[0]
         # a name that looked like a secret stands in the log redacted, and so it is known from here on

@@ -115,7 +115,8 @@ def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | No
     if found is None:
         whose = f"{agent} for {user}" if agent else user
         what = f"session {session_id}" if session_id else "session"
-        raise NotFound(f"there is no {what} of {whose} in this project")
+        how = "" if session_id else "; one begins with hf.session(agent=…) or a host's hooks"
+        raise NotFound(f"there is no {what} of {whose} in this project{how}")
     return found
 
 
@@ -164,6 +165,7 @@ def end_workflow(
     hf: Holdfast, workflow: str, user: str, reason: str, *, at: str | datetime | None
 ) -> list[SessionInfo]:
     """End every open session of a user's workflow, whichever agent's."""
+    one("workflow", workflow)
     ended = [info for info in listed(hf, user, None) if info.open and info.workflow == workflow]
     for info in ended:
         _end(hf, info, reason, at)

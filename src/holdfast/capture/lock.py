@@ -85,6 +85,11 @@ class Lock:
             return 0, b""
         return (durable, tail) if marked == inode else (0, b"")
 
+    def done(self) -> None:
+        """Release and close: a child that was forked meanwhile holds the descriptor, not the lock."""
+        self.release()
+        self.close()
+
     def close(self) -> None:
         """Give the descriptor back; a lock still held goes with it."""
         if self._fd >= 0:

@@ -55,13 +55,16 @@ class ViewStore(Protocol):
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
-        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`.
 
         A row that is None goes; `anew`, or a base of None, lets go of every row and note that is
-        not given. Without `wait`, somebody else at work makes it Unavailable at once.
+        not given.
         """
+        ...
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Inside, nothing waits for another process: it is Unavailable at once."""
         ...
 
     def discard(self) -> None:
@@ -104,6 +107,10 @@ class IdStore(Protocol):
         self, base: Position | None, ids: Iterable[tuple[str, int]], position: Position
     ) -> bool:
         """Include more; of an id that is there the first place counts. False when not at `base`."""
+        ...
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Inside, nothing waits long for another process: the log's lock is held meanwhile."""
         ...
 
     def clear(self) -> None:

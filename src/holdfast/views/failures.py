@@ -1,7 +1,7 @@
 """Recent errors with what followed: the next agent should see the fix beside the failure.
 
-An error is settled by the first passed gate or finished task after it, by an event that names it among
-its sources, or by the same tool succeeding; what was said and done until then is kept, the first steps.
+An error is settled by the first passed gate or finished task after it, by the same tool succeeding, or
+by anything said, decided or called that names it among its sources. The first steps are kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class FailureView(PerSession):
 
     name = "errors"
     version = 1
-    kinds = frozenset({"error", "tool_result", *_STEPS})
+    kinds = frozenset({"error", "tool_result", "user_message", *_STEPS})
     row = Failures
 
     def apply(self, rows: Rows, event: Event) -> Rows:

@@ -138,7 +138,7 @@ class Follower:
         self.seen: set[str] = set()
         self.damage: list[Damage] = []
 
-    def up_to_date(self, progress: Progress | None = None, *, wait: bool = True) -> Tail:
+    def up_to_date(self, progress: Progress | None = None) -> Tail:
         """The rows at the head of the log; in the store too, if it can be written."""
         lost = 0
         while True:
@@ -151,7 +151,7 @@ class Follower:
                 self._tail = Tail(self.store, tail.base, anew=True)
                 continue
             keep = lost < _RACES  # when others keep being faster, answer beside the store
-            if self._folded(tail, events, progress, keep=keep, wait=wait):
+            if self._folded(tail, events, progress, keep=keep):
                 return self._tail or tail
             self._tail = None  # another process was faster: go on from where it is
             lost += 1
@@ -200,7 +200,6 @@ class Follower:
         progress: Progress | None,
         *,
         keep: bool,
-        wait: bool,
     ) -> bool:
         """Fold everything, committing as we go; False when another process was faster."""
         self.trouble = ""
@@ -215,7 +214,7 @@ class Follower:
             self.seen.add(event.kind)
             if count == CHUNK:
                 tail.take(fold, last, self._generation)
-                if keep and not self._stored(tail, wait=wait):
+                if keep and not self._stored(tail):
                     return False
                 tail = self._tail or tail
                 fold, count = Fold(tail.row, self._views), 0
@@ -223,9 +222,9 @@ class Follower:
                     progress(last.event_seq)
         if last is not None and count:
             tail.take(fold, last, self._generation)
-        return not keep or tail.position == tail.base or self._stored(tail, wait=wait)
+        return not keep or tail.position == tail.base or self._stored(tail)
 
-    def _stored(self, tail: Tail, *, wait: bool) -> bool:
+    def _stored(self, tail: Tail) -> bool:
         """Put what was folded into the store; it stays in memory when the store will not take it."""
         if self.trouble:
             return True  # it would not a moment ago; the next read tries again
@@ -238,7 +237,6 @@ class Follower:
                 notes={LACKING: tail.lacking.text()}
                 if tail.anew and tail.lacking.digest()
                 else None,
-                wait=wait,
             )
         except Unavailable as exc:
             self.trouble = str(exc)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 from holdfast.errors import Damaged, HoldfastError, Unavailable
@@ -81,6 +82,7 @@ class Runner:
         self._spare = spare
         self._main = self._follower(store)
         self._beside: Follower | None = None
+        self._hurry = False
         self._pid = os.getpid()
         self._lock = threading.RLock()
         #: what happened to the index that a person should know
@@ -102,21 +104,12 @@ class Runner:
 
     # ---- reading ---------------------------------------------------------------------------
 
-    def read(
-        self,
-        ask: Callable[[Reading], T],
-        progress: Progress | None = None,
-        *,
-        wait: bool = True,
-    ) -> T:
-        """What `ask` finds in rows that include every event of the log.
-
-        Without `wait`, a store somebody else is writing is left behind for now.
-        """
+    def read(self, ask: Callable[[Reading], T], progress: Progress | None = None) -> T:
+        """What `ask` finds in rows that include every event of the log."""
         with self._one_at_a_time():
             for _ in range(3):
                 try:
-                    return self._asked(self._main, ask, progress, wait=wait)
+                    return self._in_time(ask, progress)
                 except Damaged as exc:
                     self._tell(f"the index was damaged and is made anew: {exc}")
                     if not self._discarded(self._main.forget):
@@ -126,6 +119,7 @@ class Runner:
                         break
                 except Unavailable as exc:
                     self._tell(f"the index cannot be used just now: {exc}")
+                    self._hurry = True
                     break
             if self._beside is None:
                 self._beside = self._follower(self._spare())
@@ -143,25 +137,27 @@ class Runner:
             self._beside = None
         return self._lock
 
+    def _in_time(self, ask: Callable[[Reading], T], progress: Progress | None) -> T:
+        """Whoever was kept waiting for the store is not, until the store has been free again."""
+        with self._main.store.hurried() if self._hurry else nullcontext():
+            answer = self._asked(self._main, ask, progress)
+        self._hurry = bool(self._main.trouble)
+        if self._hurry:
+            self._tell(f"the index could not be brought up to date: {self._main.trouble}")
+        return answer
+
     def _asked(
-        self,
-        follower: Follower,
-        ask: Callable[[Reading], T],
-        progress: Progress | None,
-        *,
-        wait: bool = True,
+        self, follower: Follower, ask: Callable[[Reading], T], progress: Progress | None
     ) -> T:
         while True:
-            tail = follower.up_to_date(progress, wait=wait)
+            tail = follower.up_to_date(progress)
             with follower.store.reading():
                 # nobody may have moved the rows between bringing them up to date and reading them
                 if tail.anew or follower.store.position() == tail.base:
                     answer = ask(Reading(tail, self._views))
                     break
             follower.forget()
-        if follower.trouble and wait:
-            self._tell(f"the index could not be brought up to date: {follower.trouble}")
-        elif follower is self._main and not follower.trouble:
+        if follower is self._main and not follower.trouble:
             self._export_when_due(follower, tail)
         if follower.damage:
             damage, follower.damage = list(dict.fromkeys(follower.damage)), []
@@ -179,11 +175,21 @@ class Runner:
         return True
 
     def catch_up(self) -> None:
-        """Bring the index up to date if nobody else is; trouble is told, the events are safe."""
+        """Bring the index up to date unless somebody is at it: the caller's events are safe already.
+
+        Nothing is waited for, and nothing is raised.
+        """
+        if not self._one_at_a_time().acquire(blocking=False):
+            return
         try:
-            self.read(lambda _: None, wait=False)
-        except HoldfastError as exc:
+            with self._main.store.hurried():
+                self._asked(self._main, lambda _: None, None)
+        except (Unavailable, Incomplete):
+            return  # whoever asks next brings it up to date, or hears of it
+        except (HoldfastError, Warning) as exc:
             self._tell(f"the index could not be brought up to date: {exc}")
+        finally:
+            self._lock.release()
 
     # ---- making anew -----------------------------------------------------------------------
 
@@ -208,11 +214,14 @@ class Runner:
         return self.read(_hash, progress)
 
     def hash_on_disk(self) -> str | None:
-        """The hash of the rows that are kept, brought up to date; None when there are none to trust."""
+        """The hash of the kept rows, brought up to date; empty for damage, None for no whole rows."""
         with self._one_at_a_time():
             try:
                 there = self._main.store.position() is not None
                 return self._asked(self._main, _hash, None) if there else None
+            except Damaged as exc:
+                self._tell(f"the index was damaged: {exc}")
+                return ""
             except (HoldfastError, Incomplete):
                 return None
 

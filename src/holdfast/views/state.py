@@ -108,9 +108,7 @@ def _tasks(pad: Scratchpad, known: tuple[Task, ...], of: SessionInfo) -> tuple[T
     listed = pad.content.get("tasks")
     for text in [pad.content.get("current_task"), *(listed if isinstance(listed, list) else ())]:
         if isinstance(text, str) and text.strip() and plain(text) not in tasks:
-            tasks[plain(text)] = Task(
-                text=text, at=pad.updated_at or of.started_at, event_seq=of.first_seq
-            )
+            tasks[plain(text)] = Task(text=text, at=pad.updated_at or of.started_at, event_seq=0)
     return tuple(tasks.values())
 
 

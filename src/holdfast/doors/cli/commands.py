@@ -95,7 +95,7 @@ def demo(*, json: Annotated[bool, Parameter(help="Answer in JSON.", negative=())
 @app.command
 def verify(*, common: Common = DEFAULT) -> int:
     """Read every byte of the log and say what is wrong. Ends with 7 when something is."""
-    with opened(common, existing=common.project is not None) as hf:
+    with opened(common) as hf:
         with show.progress("verifying", hf.log.head().event_seq) as progress:
             report = hf.verify(progress)
         if common.json:
@@ -195,7 +195,7 @@ def import_(file: File, /, *, restore: bool = False, common: Common = DEFAULT) -
     """
     with (
         _source(file) as source,
-        opened(common) as hf,
+        opened(common, make=True) as hf,
         show.progress("importing", 0) as bar,
     ):
         done = transfer.import_(hf, source, restore=restore, progress=bar)

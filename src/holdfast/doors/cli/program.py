@@ -41,9 +41,12 @@ DEFAULT = Common()
 
 
 @contextmanager
-def opened(common: Common, *, existing: bool = False) -> Iterator[holdfast.Holdfast]:
-    """The project that is meant, with what a person should know about it said first and last."""
-    if existing:
+def opened(common: Common, *, make: bool = False) -> Iterator[holdfast.Holdfast]:
+    """The project that is meant, with what a person should know about it said first and last.
+
+    One that is named must be there, unless this is what makes it: a misspelt name is no project.
+    """
+    if common.project is not None and not make:
         must_exist(common.home, common.project)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # they are among the notices

@@ -85,11 +85,11 @@ def show_(
         Default: the one that was active last.
     """
     with opened(common) as hf:
-        status = hf.status(session_id, agent=agent, user=user)
+        state = hf.state(session_id, agent=agent, user=user)
         if common.json:
-            show.as_json(status.state)
+            show.as_json(state)
         else:
-            _show_state(status.state)
+            _show_state(state)
     return 0
 
 
@@ -268,7 +268,7 @@ def restore(
 @app.command
 def rebuild(*, common: Common = DEFAULT) -> int:
     """Make the index anew from the log alone, and compare what it says with what was there."""
-    with opened(common, existing=common.project is not None) as hf:
+    with opened(common) as hf:
         with show.progress("rebuilding", hf.log.head().event_seq) as progress:
             done = rebuild_app.rebuild(hf, progress)
         if common.json:

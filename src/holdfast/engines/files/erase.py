@@ -188,7 +188,7 @@ def _drop_derived(log: FileLog) -> None:
             with suppress(FileNotFoundError):
                 log.disk.unlink(os.path.join(log.folder, name))
     finally:
-        lock.close()
+        lock.done()
 
 
 def _erased(record: bytes, pseudonym: str, by: str) -> bytes:

@@ -8,6 +8,7 @@ fails, or that another process began anew, is left, and the log is read instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 
 from holdfast.capture.line import crc_of
 from holdfast.errors import HoldfastError
@@ -40,11 +41,12 @@ class SeenIds:
     def places(self, event_ids: Sequence[str], read: Read, generation: int) -> dict[str, int]:
         """Where those of the ids are that are there, after taking in everything that came since."""
         try:
-            for _ in range(_RACES):
-                if self._caught_up(read, generation):
-                    found = self._found(event_ids)
-                    if self._store is None or self._store.position() == self._base:
-                        return found  # nobody changed the store while it was asked
+            with self._store.hurried() if self._store else nullcontext():
+                for _ in range(_RACES):
+                    if self._caught_up(read, generation):
+                        found = self._found(event_ids)
+                        if self._store is None or self._store.position() == self._base:
+                            return found  # nobody changed the store while it was asked
         except HoldfastError:
             if self._store is None:
                 raise

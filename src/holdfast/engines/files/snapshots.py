@@ -45,7 +45,7 @@ class FileSnapshots:
                 raise Unavailable("the log was changed while it was read")
             yield
         finally:
-            lock.close()
+            lock.done()
 
     def load(self) -> Iterator[bytes]:
         """What is kept, newest first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from holdfast.model.events import Position
 
@@ -57,10 +57,8 @@ class MemoryViews:
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
-        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`."""
-        del wait
         with self._lock:
             if self._position != base:
                 return False
@@ -73,6 +71,10 @@ class MemoryViews:
             self._rows, self._position = rows, position
             self._notes = {**({} if anew else self._notes), **(notes or {})}
             return True
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Nobody else is ever at work here."""
+        return nullcontext()
 
     def discard(self) -> None:
         """Throw away everything."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from hashlib import blake2b
 
 from holdfast.errors import Damaged
@@ -19,6 +20,10 @@ from .views import said_position, written_position
 
 _TOTAL = "SELECT count(*), coalesce(sum(hash >> 32), 0), coalesce(sum(hash & 4294967295), 0), "
 _TOTAL += "coalesce(sum(seq), 0) FROM ids"
+
+
+#: milliseconds: longer than a commit takes, shorter than anybody feels
+_SHORTLY = 200
 
 
 class SqliteIds:
@@ -65,6 +70,10 @@ class SqliteIds:
             facts = [("ids", written_position(position)), ("ids total", _written(totals))]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts)
         return True
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Inside, nothing waits long for another process."""
+        return self._index.hurried(_SHORTLY)
 
     def clear(self) -> None:
         """Forget everything."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
@@ -45,7 +46,7 @@ class Index:
     ) -> None:
         self.path = os.path.join(folder, INDEX)
         self._project_id = project_id
-        self._busy_ms = busy_ms
+        self._busy_ms = self._patience = busy_ms
         self._disk = disk or Disk()
         self._lock_path = os.path.join(folder, INDEX_LOCK)
         self._alone = 0
@@ -53,10 +54,11 @@ class Index:
         self._mode = _WRITE
         self._stamp = (0, 0, 0)
         self._threads = threading.RLock()
-        self._at_rest = self._orphan = False
+        self._orphan = False
         #: how often it was opened; what somebody learnt about an earlier file may not hold for this
         self.opened = 0
-        _ALL.add(self)
+        with _FORKING:
+            _ALL.add(self)
 
     @contextmanager
     def use(self) -> Iterator[sqlite3.Connection]:
@@ -87,19 +89,28 @@ class Index:
                 raise Unavailable(f"{self.path} was written while it was read")
 
     @contextmanager
-    def writing(self, *, wait: bool = True) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that may change rows, while nobody opens, replaces or erases anything."""
-        patience = self._busy_ms if wait else 0
-        with self._threads, translated(self.path), self._nobody_else(patience):
+        with self._threads, translated(self.path), self._nobody_else():
             if self._connection is not None and self._mode != _WRITE:
                 self.let_go()  # it could only be read then; it may be different now
-            with self.use() as db:
-                db.execute(f"PRAGMA busy_timeout={patience}")
-                try:
-                    with self.transaction("IMMEDIATE"):
-                        yield db
-                finally:
-                    db.execute(f"PRAGMA busy_timeout={self._busy_ms}")
+            with self.transaction("IMMEDIATE") as db:
+                yield db
+
+    @contextmanager
+    def hurried(self, patience_ms: int = 0) -> Iterator[None]:
+        """Inside, nothing waits longer than this for another process, whatever thread it is of."""
+        self._be_patient(min(patience_ms, self._busy_ms))
+        try:
+            yield
+        finally:
+            self._be_patient(self._busy_ms)
+
+    def _be_patient(self, patience_ms: int) -> None:
+        with self._threads, translated(self.path):
+            self._patience = patience_ms
+            if self._connection is not None:
+                self._connection.execute(f"PRAGMA busy_timeout={patience_ms}")
 
     def _changed(self) -> bool:
         """Is the file no longer the one that was opened, or the one that was read?"""
@@ -133,21 +144,21 @@ class Index:
             raise Unavailable(f"{self.path} was in use when this process was forked; open it anew")
 
     @contextmanager
-    def _nobody_else(self, patience_ms: int | None = None) -> Iterator[None]:
+    def _nobody_else(self) -> Iterator[None]:
         """Hold index.lock; once for each thread of calls."""
         if self._alone:
             yield
             return
         lock = Lock(self._lock_path, self._disk)
         try:
-            lock.acquire((self._busy_ms if patience_ms is None else patience_ms) / 1000)
+            lock.acquire(self._patience / 1000)
             self._alone += 1
             try:
                 yield
             finally:
                 self._alone -= 1
         finally:
-            lock.close()
+            lock.done()
 
     def _open_for_writing(self) -> sqlite3.Connection:
         # a file that is there is opened by SQLite alone: closing it ourselves would, as POSIX has
@@ -197,7 +208,7 @@ class Index:
             f"file:{quote(os.path.abspath(self.path))}?{mode}",
             uri=True,
             isolation_level=None,
-            timeout=self._busy_ms / 1000,
+            timeout=self._patience / 1000,
             check_same_thread=False,
         )
 
@@ -260,21 +271,24 @@ class Index:
 
     # ---- forks -----------------------------------------------------------------------------
 
-    def before_fork(self) -> None:
-        """Finish what is under way and close; a thread that will not finish is not waited for."""
-        self._at_rest = self._threads.acquire(timeout=_LONGEST_WAIT)
-        if self._at_rest and self._connection is not None and not _under_way(self._connection):
+    def before_fork(self, seconds: float) -> bool:
+        """Finish what is under way and close; False when a thread did not finish in time."""
+        if not self._threads.acquire(timeout=seconds):
+            return False
+        if self._connection is not None and not _under_way(self._connection):
             self._connection.close()
             self._connection = None
+        return True
 
-    def after_fork(self, *, child: bool) -> None:
-        """Go on, on either side; not in a child that inherited a connection in use."""
-        if self._at_rest:
-            self._threads.release()
-        elif child:
-            self._threads = threading.RLock()
-            _OF_A_PARENT.append(self._connection)
-            self._connection, self._orphan = None, True
+    def after_fork(self) -> None:
+        """Go on, on either side."""
+        self._threads.release()
+
+    def be_orphan(self) -> None:
+        """In a child that inherited a connection in use: neither use nor close it."""
+        self._threads = threading.RLock()
+        _OF_A_PARENT.append(self._connection)
+        self._connection, self._orphan = None, True
 
 
 def _under_way(db: sqlite3.Connection) -> bool:
@@ -282,20 +296,29 @@ def _under_way(db: sqlite3.Connection) -> bool:
 
 
 _ALL: WeakSet[Index] = WeakSet()
-_HELD: list[Index] = []
+#: held from before a fork until after it: one fork at a time, and no new Index meanwhile
+_FORKING = threading.RLock()
+_AT_REST: list[tuple[Index, bool]] = []
 #: connections that are neither used nor closed on this side of a fork
 _OF_A_PARENT: list[sqlite3.Connection | None] = []
 
 
 def _before_fork() -> None:
+    _FORKING.acquire()
+    deadline = time.monotonic() + _LONGEST_WAIT
     for index in list(_ALL):
-        index.before_fork()
-        _HELD.append(index)
+        left = max(0.0, deadline - time.monotonic())
+        _AT_REST.append((index, index.before_fork(left)))
 
 
 def _after_fork(*, child: bool) -> None:
-    while _HELD:
-        _HELD.pop().after_fork(child=child)
+    while _AT_REST:
+        index, at_rest = _AT_REST.pop()
+        if at_rest:
+            index.after_fork()
+        elif child:
+            index.be_orphan()
+    _FORKING.release()
 
 
 os.register_at_fork(

@@ -21,7 +21,8 @@ def inspect(folder: str, project_id: str) -> tuple[Position | None, str]:
     if not os.path.exists(path):
         return None, ""
     try:
-        address = f"file:{quote(os.path.abspath(path))}?mode=ro"
+        alone = "" if os.path.exists(path + "-wal") else "&immutable=1"  # leaves no file behind
+        address = f"file:{quote(os.path.abspath(path))}?mode=ro{alone}"
         with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as db:
             return _looked_at(db, project_id)
     except (sqlite3.Error, HoldfastError) as exc:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from zlib import crc32
 
 import msgspec
@@ -93,10 +93,9 @@ class SqliteViews:
         *,
         anew: bool = False,
         notes: Mapping[str, str] | None = None,
-        wait: bool = True,
     ) -> bool:
         """Advance from `base` to `position`; False when the rows are no longer at `base`."""
-        with self._index.writing(wait=wait) as db:
+        with self._index.writing() as db:
             if self.position() != base:
                 return False
             self._refuse_erased(position)
@@ -132,6 +131,10 @@ class SqliteViews:
                 db.execute(_PUT, (view, key, checksum, row))
                 count, sums, names = count + 1, sums + checksum, names + _name(view, key)
         return f"{count} {sums} {names}"
+
+    def hurried(self) -> AbstractContextManager[None]:
+        """Inside, nothing waits for another process."""
+        return self._index.hurried()
 
     def discard(self) -> None:
         """Throw away everything."""
