@@ -180,6 +180,31 @@ def test_one_event_cannot_make_reading_slow_or_rows_large(hf: holdfast.Holdfast)
     assert [f.path for f in s.state().files[-2:]] == ["src/29999.py", "a.py"]
 
 
+def test_no_workflow_is_no_workflow(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="a").start()
+    for nothing in (None, ""):
+        with pytest.raises(Invalid):
+            hf.end_workflow(nothing)  # type: ignore[arg-type]
+    assert s.info().open
+
+
+def test_an_end_that_was_not_recorded_is_no_end(hf: holdfast.Holdfast) -> None:
+    with hf.session(agent="a") as s:
+        with pytest.raises(Invalid):
+            s.end("x", at="not a time")
+        theirs = hf.session(agent="b").start()
+        with pytest.raises(NotFound):
+            s.switch("c", session_id=theirs.id)
+        assert s.info().open
+    assert s.info().ended_because == "done"
+
+
+@pytest.mark.parametrize("odd", [1, 0, "yes", None])
+def test_a_gate_is_passed_or_not(hf: holdfast.Holdfast, odd: Any) -> None:
+    with hf.session(agent="a") as s, pytest.raises(Invalid):
+        s.gate(1, passed=odd)
+
+
 def test_an_ended_session_is_not_ended_twice_and_the_first_reason_counts(
     hf: holdfast.Holdfast,
 ) -> None:
@@ -423,6 +448,24 @@ def test_a_result_never_comes_without_its_call(hf: holdfast.Holdfast) -> None:
         assert words(s.recent(tokens=20)) == ["done"]
 
 
+def test_results_that_cross_keep_their_calls(hf: holdfast.Holdfast) -> None:
+    with hf.session(agent="coder") as s:
+        s.tool_result("Read", "somebody else called")
+        s.assistant("hm")
+        assert len(s.recent()) == 2  # nothing was cut: nothing is dropped
+        s.tool_call("A", {"q": "long " * 30})
+        s.tool_call("B", {"q": "short"})
+        s.tool_result("A", "of A")
+        s.tool_result("B", "of B")
+        s.user("next")
+        assert words(s.recent(tokens=20)) == ["next"]
+        s.tool_call("C", {}, call_id="1")
+        s.tool_call("C", {}, call_id="2")
+        s.tool_result("C", "two", call_id="2")
+        s.tool_result("C", "one", call_id="1")
+        assert words(s.recent(tokens=40))[-2:] == ["two", "one"]
+
+
 def test_status_says_it_in_figures(hf: holdfast.Holdfast) -> None:
     at = "2026-03-02T09:00:00Z"
     s = hf.session(agent="coder").start(at=at)
@@ -500,6 +543,31 @@ def test_a_verb_nobody_awaited_is_not_silent(tmp_path: Path) -> None:
 
     with pytest.warns(RuntimeWarning, match="never awaited"):
         asyncio.run(work())
+
+
+def test_what_came_before_an_error_is_handed_out(tmp_path: Path) -> None:
+    got = []
+
+    async def work() -> None:
+        async with aio.open(tmp_path, project="p", user="ana") as hf:
+            async for event in hf.events():
+                got.append(event)
+
+    with holdfast.open(tmp_path, project="p", user="ana") as hf, hf.session(agent="a") as s:
+        for n in range(5):
+            s.user(f"number {n}")
+        path = Path(hf.folder) / "events.ndjson"
+    path.write_bytes(path.read_bytes().replace(b"number 3", b"number X"))
+    with pytest.raises(holdfast.DamageWarning):  # warnings are errors in these tests
+        asyncio.run(work())
+    assert len(got) == 4
+    with pytest.raises(Invalid, match="async with"):
+        asyncio.run(_enter_a_list(tmp_path))
+
+
+async def _enter_a_list(home: Path) -> None:
+    async with aio.open(home, project="q", user="ana") as hf, hf.sessions():
+        raise AssertionError
 
 
 def test_leaving_an_async_session_by_an_error_says_so(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +126,29 @@ def test_what_happened_to_an_index_is_said(project: Any) -> None:
     ran: Ran = project("session", "show")
     assert ("refunds" in ran.out, "index" in ran.err) == (True, True)
     assert project("doctor").code == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("status",), ("session", "list"), ("restore",), ("session", "end"), ("export", "x")]
+)
+def test_a_misspelt_project_is_none(project: Any, words: tuple[str, ...]) -> None:
+    ran: Ran = project(*words, "--project", "typo")
+    assert (ran.code, "nothing is kept for typo" in ran.err) == (3, True)
+    with holdfast.open() as hf:
+        assert "typo" not in os.listdir(Path(hf.folder).parent)
+
+
+def test_rebuild_says_when_the_index_was_wrong(project: Any) -> None:
+    a_session()
+    with holdfast.open() as hf:
+        path = Path(hf.folder) / "index.db"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE rows SET row=x'7b7d' WHERE view='gates'")
+        db.commit()
+    done = project("rebuild", "--json")
+    assert done.json["same"] is False
+    assert "damaged" in done.err
+    assert project("rebuild", "--json").json["same"] is True
 
 
 def test_hostile_words_cannot_move_the_cursor(project: Any) -> None:
