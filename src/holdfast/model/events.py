@@ -7,6 +7,7 @@ views fold events, and whatever a reader meets that is not an event is a `Damage
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -60,6 +61,12 @@ EVENT_TYPES = {
 }
 
 
+@lru_cache(1024)
+def kind_of(type_: str) -> str:
+    """A type without its version; asked many times for each event, and there are few types."""
+    return type_.partition("@")[0]
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """An event that lacks only its place: what record hands to a log."""
 
@@ -110,7 +117,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> str:
         """The type without its version."""
-        return self.type.partition("@")[0]
+        return kind_of(self.type)
 
     @property
     def text(self) -> str:

@@ -12,12 +12,15 @@ from holdfast.errors import Damaged
 from holdfast.model.events import Event
 
 from .every import VIEWS
-from .view import View
+from .view import PerSession, View, session_keys
 
 _encoder = msgspec.json.Encoder(order="sorted")
 Load = Callable[[str, str], bytes | None]
 #: a row as it is kept: its view, its key, its canonical bytes, None when it is gone
 Change = tuple[str, str, bytes | None]
+
+
+_Interested = tuple[View, dict[str, Any], set[str], bool]
 
 
 class Fold:
@@ -27,7 +30,7 @@ class Fold:
         self._load = load
         self._views = views
         self._rows: dict[str, dict[str, Any]] = {view.name: {} for view in views}
-        self._by_kind: dict[str, list[tuple[View, dict[str, Any], set[str]]]] = {}
+        self._by_kind: dict[str, list[_Interested]] = {}
         self._changed: dict[str, set[str]] = {view.name: set() for view in views}
 
     def apply(self, event: Event) -> None:
@@ -38,8 +41,9 @@ class Fold:
         interested = self._by_kind.get(kind)
         if interested is None:
             interested = self._by_kind[kind] = self._interested_in(kind)
-        for view, rows, changed in interested:
-            for key in view.keys(event):
+        session = session_keys(event.user, event.agent, event.session_id)
+        for view, rows, changed, by_session in interested:
+            for key in session if by_session else view.keys(event):
                 if key not in rows:
                     data = self._load(view.name, key)
                     rows[key] = None if data is None else decoded(view, data)
@@ -47,9 +51,14 @@ class Fold:
                 rows[key] = row
                 changed.add(key)
 
-    def _interested_in(self, kind: str) -> list[tuple[View, dict[str, Any], set[str]]]:
+    def _interested_in(self, kind: str) -> list[_Interested]:
         return [
-            (view, self._rows[view.name], self._changed[view.name])
+            (
+                view,
+                self._rows[view.name],
+                self._changed[view.name],
+                getattr(type(view), "keys", None) is PerSession.keys,  # the same for all of these
+            )
             for view in self._views
             if view.kinds is None or kind in view.kinds
         ]
