@@ -53,6 +53,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench.log
 	$(BIN)/python -m bench.redact
 	$(BIN)/python -m bench.views
+	$(BIN)/python -m bench.tokens
 
 docs: $(VENV)/.run
 	$(BIN)/python docs/generate.py

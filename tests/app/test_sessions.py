@@ -543,6 +543,8 @@ def test_a_verb_nobody_awaited_is_not_silent(tmp_path: Path) -> None:
 
     with pytest.warns(RuntimeWarning, match="never awaited"):
         asyncio.run(work())
+    with holdfast.open(tmp_path, project="p", user="ana") as hf:
+        assert [event.kind for event in hf.events()] == ["session_started", "session_ended"]
 
 
 def test_what_came_before_an_error_is_handed_out(tmp_path: Path) -> None:

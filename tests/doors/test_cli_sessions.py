@@ -62,7 +62,7 @@ def test_status_shows_id_duration_events_tokens_scratchpad_and_checkpoints(proje
     for said in (
         s.id,
         "1 d 2 h",
-        "6 in 1 turns",
+        "6 events in 1 turn",
         "o200k_base",
         "version 1",
         "refunds",
@@ -92,6 +92,10 @@ def test_a_session_is_ended_by_hand_or_with_its_workflow(project: Any) -> None:
     assert project("session", "end", s.id).code == 4
     assert project("session", "end", "--workflow", "w", "--json").json == [other.id]
     assert "No open session" in project("session", "end", "--workflow", "w").out
+    ran: Ran = project("session", "end")
+    assert (ran.code, "no open session" in ran.err) == (3, True)
+    assert "session of nobody" in project("session", "list", "--agent", "nobody").out
+    assert "No open session of any agent" in project("session", "list", "--open-only").out
     assert project("session", "end", "x", "--workflow", "w").code == 2
 
 

@@ -343,8 +343,7 @@ def within(home: str, seconds: int) -> dict[str, object]:
     """Look and record; whoever waits for ever is ended."""
     signal.alarm(seconds)
     with opened(home) as hf:
-        check(hf)
-    return {}
+        return {"wrong": wrong(hf)}
 
 
 # ---- several at once -----------------------------------------------------------------------

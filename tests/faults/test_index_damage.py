@@ -283,7 +283,8 @@ def test_a_pipe_in_the_place_of_the_index_keeps_nobody_waiting(home: Path) -> No
     folder = folder_of(home)
     _unlink_index(folder)
     os.mkfifo(folder / "index.db")
-    start("index_children", what="within", seconds=8, home=str(home))
+    found = start("index_children", what="within", seconds=8, home=str(home))
+    assert not found["wrong"], "\n".join(found["wrong"])
 
 
 def _of_another(folder: Path) -> None:

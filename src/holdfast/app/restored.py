@@ -57,7 +57,8 @@ def _head(state: SessionState) -> Iterator[str]:
         )
         if value
     ]
-    since = f"{info.events} events in {info.turns} turns, {info.started_at} to {info.last_at}"
+    turns = "1 turn" if info.turns == 1 else f"{info.turns} turns"
+    since = f"{info.events} events in {turns}, {info.started_at} to {info.last_at}"
     yield "; ".join([since, *about])
     if state.checkpoints:
         last = state.checkpoints[-1]

@@ -155,6 +155,8 @@ def restore(
 def end(hf: Holdfast, session_id: str | None, user: str, reason: str) -> SessionInfo:
     """End the session of that id, or the open one that was active last."""
     info = chosen(hf, session_id, user, None)
+    if session_id is None and not info.open:
+        raise NotFound(f"{user} has no open session in this project")
     if not info.open:
         raise Conflict(f"session {info.id} has ended already: {info.ended_because}")
     _end(hf, info, reason, None)

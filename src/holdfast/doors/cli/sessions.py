@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from cyclopts import App, Parameter
@@ -17,14 +18,23 @@ from .program import DEFAULT, Common, app, opened
 session = App(name="session", help="The conversations of agents.")
 app.command(session)
 
-Agent = Annotated[str | None, Parameter(help="Only this agent's sessions.")]
 User = Annotated[str | None, Parameter(help="Whose sessions. Default: yours.")]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Whose:
+    """Of which sessions."""
+
+    agent: Annotated[str | None, Parameter(help="Only this agent's sessions.")] = None
+    user: User = None
+
+
+MINE = Whose()
+
+
 @session.command(name="list")
-def list_(
-    *, agent: Agent = None, user: User = None, open_only: bool = False, common: Common = DEFAULT
-) -> int:
+def list_(*, whose: Whose = MINE, open_only: bool = False, common: Common = DEFAULT) -> int:
     """List sessions, the latest first.
 
     Parameters
@@ -33,12 +43,13 @@ def list_(
         Leave out those that ended.
     """
     with opened(common) as hf:
-        known = hf.sessions(agent=agent, user=user)
+        known = hf.sessions(agent=whose.agent, user=whose.user)
         found = [info for info in known if info.open or not open_only]
         if common.json:
             show.as_json(found)
         elif not found:
-            show.say(f"No session of {user or hf.user} in this project yet.")
+            who = f"{whose.agent or 'any agent'} for {whose.user or hf.user}"
+            show.say(f"No {'open ' if open_only else ''}session of {who} in this project yet.")
         else:
             columns = (
                 "session",
@@ -73,8 +84,7 @@ def show_(
     session_id: str | None = None,
     /,
     *,
-    agent: Agent = None,
-    user: User = None,
+    whose: Whose = MINE,
     common: Common = DEFAULT,
 ) -> int:
     """Show all a session knows about its own work.
@@ -85,7 +95,7 @@ def show_(
         Default: the one that was active last.
     """
     with opened(common) as hf:
-        state = hf.state(session_id, agent=agent, user=user)
+        state = hf.state(session_id, agent=whose.agent, user=whose.user)
         if common.json:
             show.as_json(state)
         else:
@@ -126,7 +136,7 @@ def end(
         elif not ended:
             show.say(f"No open session of workflow {workflow}.")
         for info in [] if common.json else ended:
-            show.say(f"Session {info.id} of {info.agent} has ended.")
+            show.say(f"Session {info.id} of {info.agent or 'no named agent'} has ended.")
     return 0
 
 
@@ -135,8 +145,7 @@ def status(
     session_id: str | None = None,
     /,
     *,
-    agent: Agent = None,
-    user: User = None,
+    whose: Whose = MINE,
     common: Common = DEFAULT,
 ) -> int:
     """Where a session stands: how long, how many events and tokens, scratchpad, checkpoints.
@@ -148,7 +157,7 @@ def status(
     """
     with opened(common) as hf:
         with show.progress("reading the log", hf.log.head().event_seq) as progress:
-            found = hf.status(session_id, agent=agent, user=user, progress=progress)
+            found = hf.status(session_id, agent=whose.agent, user=whose.user, progress=progress)
         if common.json:
             show.as_json(found)
         else:
@@ -167,14 +176,14 @@ def show_status(found: SessionStatus) -> None:
         ("about", about),
         ("state", "open" if info.open else f"ended: {info.ended_because}"),
         ("lasted", show.span(info.started_at, info.ended_at or info.last_at)),
-        ("events", f"{info.events:,} in {info.turns:,} turns"),
+        ("events", f"{show.count(info.events, 'event')} in {show.count(info.turns, 'turn')}"),
         ("tokens", f"{near}{found.tokens:,} ({found.counted_with})"),
         (
             "scratchpad",
-            f"version {state.scratchpad.version}, {len(state.scratchpad.content)} notes",
+            f"version {state.scratchpad.version}, {show.count(len(state.scratchpad.content), 'note')}",
         ),
         *((f"  {name}", show.one_line(value)) for name, value in state.scratchpad.content.items()),
-        ("open", ", ".join(f"{t.what}: {t.text}" for t in state.threads[:5]) or "nothing"),
+        ("open", "\n".join(f"{t.what}: {t.text}" for t in state.threads[:5]) or "nothing"),
         (
             "checkpoints",
             f"{len(state.checkpoints)}, last: {last.why} (event {last.event_seq})"
@@ -196,7 +205,11 @@ def _show_state(state: SessionState) -> None:
             ("note", ""),
             [(name, show.one_line(value)) for name, value in state.scratchpad.content.items()],
         ),
-        ("Open", ("what", "text", "event"), [(t.what, t.text, t.event_seq) for t in state.threads]),
+        (
+            "Open",
+            ("what", "text", "event"),
+            [(t.what, t.text, t.event_seq or "") for t in state.threads],
+        ),
         ("Decisions", ("event", "text"), [(d.event_seq, d.text) for d in state.decisions]),
         (
             "Gates",
@@ -242,8 +255,7 @@ def restore(
     session_id: str | None = None,
     /,
     *,
-    agent: Agent = None,
-    user: User = None,
+    whose: Whose = MINE,
     tokens: int = 4_000,
     common: Common = DEFAULT,
 ) -> int:
@@ -257,7 +269,7 @@ def restore(
         The most the page may take.
     """
     with opened(common) as hf:
-        found = hf.restore(session_id, agent=agent, user=user, tokens=tokens)
+        found = hf.restore(session_id, agent=whose.agent, user=whose.user, tokens=tokens)
         if common.json:
             show.as_json(found)
         else:

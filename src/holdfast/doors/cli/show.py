@@ -51,6 +51,11 @@ def one_line(value: Any) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
+def count(number: int, thing: str) -> str:
+    """So many things, in words a person would use."""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def moment(at: str) -> str:
     """A time as people read it: to the minute, UTC."""
     return at[:16].replace("T", " ")
