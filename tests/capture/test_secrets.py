@@ -9,7 +9,6 @@ import importlib
 import random
 import re
 import string
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -280,16 +279,12 @@ def hostile(row: Format, length: int) -> Iterator[str]:
     yield literal + "a" * (length - len(literal))
 
 
-def seconds(row: Format, text: str) -> float:
-    start = time.process_time()
-    redact._Scan(text, len(text), {}).row(row, 0, len(text), len(text), (-1, -1))
-    return time.process_time() - start
-
-
+@pytest.mark.timeout(60)  # a pattern that takes the square of these texts needs minutes
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kind)
-def test_time_grows_with_the_text_and_not_with_its_square(row: Format) -> None:
-    for small, large in zip(hostile(row, 40_000), hostile(row, 160_000), strict=True):
-        base = seconds(row, small)
-        # what a square makes of forty thousand characters is far above this, on any machine
-        if base > 0.005:
-            assert seconds(row, large) < 12 * base
+def test_a_hostile_text_is_read_to_its_end_and_in_order(row: Format) -> None:
+    for text in hostile(row, 640_000):
+        scan = redact._Scan(text, len(text), {})
+        scan.row(row, 0, len(text), len(text), (-1, -1))
+        places = [place for left, _, right, *_ in scan.hits for place in (left, -right)]
+        assert places == sorted(places)
+        assert all(0 <= place <= len(text) for place in places)
