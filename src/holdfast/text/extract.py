@@ -1,0 +1,150 @@
+"""What a text says in fewer of its own words: its most central sentences, its key words.
+
+Nothing here invents a word: every word given back stands in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from holdfast.text.folding import fold
+from holdfast.text.sentences import sentences
+from holdfast.text.words import analyse
+
+# Words that carry no content. What denies is not among them: without "not" a text says the opposite.
+_LISTED = """
+a about all also am an and any are as at be because been being both but by can could did do does doing
+down during each few for from further had has have having he her here hers him his how i if in into is
+it its itself just let like me more most my of on once or other our out own same she should so some such
+than that the their them then there these they this those through to too up us very was we well were
+what when where which while who whom why will with would yes you your yours im ive id ill youre thats
+really going got get lot
+der die das den dem des ein eine einen einem einer und oder aber ist sind war waren hat haben wir ich
+du er sie es ihr mit von zu zum zur auf als auch wie dass wenn noch sich bei aus um fur
+le la les un une et ou mais est sont je tu il elle nous vous ils au aux en dans par pour sur avec que
+qui ce cette ces se sa son ses el los las una y o pero fue con por para del al lo su sus como ya
+"""
+EMPTY_WORDS = frozenset(_LISTED.split())
+_BREAK = re.compile(r"[\s，。、；：！？「」『』（）…—]+")
+_EDGES = "\"'`“”‘’«»()[]{}<>.,;:!?*_~|-–—/\\=#"
+_CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
+_NAME = re.compile(r"[0-9_./]|[a-z][A-Z]")
+_NO_SPACE_BEHIND = "。！？｡」』）"
+#: of a very long text so many sentences are read from its start, and from its end
+_ENDS_READ = 1000
+#: so many words at the start of a text are said to matter
+_EARLY = 8
+# A run of a script without spaces may be a whole sentence.
+_LONGEST_WORD = 24
+# What tells how a thing came out, in the words people close a story with.
+_OUTCOME = re.compile(
+    r"\b(?:fixed|solved|decided|agreed|because|root cause|replaced|switched|conclusion|finally|"
+    r"turned out|works now|result)\b",
+    re.IGNORECASE,
+)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space made one space."""
+    return " ".join(text.split())
+
+
+def cut(text: str, most: int) -> str:
+    """One line of at most `most` characters, not blank unless the text is; cut behind a word."""
+    text = one_line(text)
+    if len(text) <= most or most < 1:
+        return text[: max(0, most)]
+    head = text[: most - 1]
+    place = max(head.rfind(mark, most // 2) for mark in " 、，。→")
+    if place > 0:
+        head = head[:place]
+    return (head.rstrip(" ,;:-、，。→") or head) + "…" if most > 1 else text[:1]
+
+
+def summary(text: str, most: int = 240, count: int = 2) -> str:
+    """At most `count` sentences of the text and `most` characters, in the order of the text."""
+    found = sentences(text)
+    if len(found) > 2 * _ENDS_READ:
+        found = found[:_ENDS_READ] + found[-_ENDS_READ:]
+    whole = _joined(found)
+    if len(found) <= count and len(whole) <= most:
+        return whole
+    ranked = _ranked(found)
+    chosen: list[int] = []
+    room = most
+    for place in ranked:
+        size = len(found[place]) + bool(chosen)
+        if size <= room:
+            chosen.append(place)
+            room -= size
+        if len(chosen) == count:
+            break
+    if not chosen:
+        return cut(found[ranked[0]], most) if ranked else ""
+    return _joined([found[place] for place in sorted(chosen)])
+
+
+def keywords(text: str, count: int) -> list[str]:
+    """The words that tell most of what a text is about, as they are written, in order."""
+    seen: dict[str, str] = {}
+    times: Counter[str] = Counter()
+    for word in content_words(text):
+        same = _same(word)
+        seen.setdefault(same, word)
+        times[same] += 1
+    order = {same: place for place, same in enumerate(seen)}
+    worth = {same: _worth(seen[same], times[same], place) for same, place in order.items()}
+    best = sorted(order, key=lambda same: (-worth[same], order[same]))[:count]
+    return [seen[same] for same in sorted(best, key=order.__getitem__)]
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text without those that carry no content; all of them when none does."""
+    words = [_bare(word)[:_LONGEST_WORD] for word in _BREAK.split(text)]
+    words = [word for word in words if word]
+    return [word for word in words if _same(word) not in EMPTY_WORDS] or words
+
+
+def _joined(found: Sequence[str]) -> str:
+    """The sentences on one line, with a space behind those that end in a mark followed by one."""
+    line = "".join(each if each[-1] in _NO_SPACE_BEHIND else f"{each} " for each in found)
+    return line.rstrip()
+
+
+def _bare(word: str) -> str:
+    """The word without what stands around it; a bracket opened in the word is closed in it."""
+    bare = word.strip(_EDGES)
+    after = word[word.find(bare) + len(bare) :][:1]
+    opened = _CLOSES.get(after)
+    return bare + after if opened and opened in bare else bare
+
+
+def _same(word: str) -> str:
+    return fold(word).lower().removesuffix("'s").replace("'", "")
+
+
+def _worth(word: str, times: int, place: int) -> float:
+    """A word is worth more when it comes often or early, is long, or is a name out of code."""
+    early = 1.5 if place < _EARLY else 1.0
+    return early * times * (min(len(word), 10) + (4 if _NAME.search(word) else 0))
+
+
+def _ranked(found: Sequence[str]) -> list[int]:
+    """The places of the sentences, the most central first, each unlike the ones before it."""
+    words = [frozenset(analyse(sentence)) - EMPTY_WORDS for sentence in found]
+    shared = Counter(word for each in words for word in each)
+    scores = []
+    for place, each in enumerate(words):
+        score = sum(shared[word] for word in each) / (len(each) + 4)
+        score *= 1.2 if place == 0 else 1.1 if place == len(found) - 1 else 1.0
+        scores.append(score * (1.5 if _OUTCOME.search(found[place]) else 1.0))
+    best = max(range(len(found)), key=lambda place: (scores[place], -place), default=None)
+    if best is None:
+        return []
+    for place, each in enumerate(words):
+        if place != best and each:
+            scores[place] *= 1 - len(each & words[best]) / (len(each) + 1)
+    scores[best] = float("inf")
+    return sorted(range(len(found)), key=lambda place: (-scores[place], place))
