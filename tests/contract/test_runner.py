@@ -473,7 +473,9 @@ def test_every_snapshot_along_the_way_and_the_rest_is_the_full_fold(place: Place
     told = story(17, 30)
     for n in range(0, 30, 3):
         place.log.append(told[n : n + 3])
-        place.runner().export()
+        runner = place.runner()
+        check(runner, place.log)
+        runner.export()
         place.lose_the_store()
         assert rows_of(place.runner()) == truth(place.log)
     kept = snapshot.read(next(iter(place.snapshots.load())), "p", VIEWS)
@@ -1015,6 +1017,8 @@ class Tallies:
     row = Tally
 
     def keys(self, event: Event) -> tuple[str, ...]:
+        if event.session_id is None:
+            return ()
         return tuple(self._key(event, kind) for kind in (event.kind, "user_message"))
 
     @staticmethod

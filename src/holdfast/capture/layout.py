@@ -25,6 +25,7 @@ SPOOL = "spool"
 BLOBS = "blobs"
 INDEX = "index.db"
 INDEX_LOCK = "index.lock"
+VECTORS = "vectors"
 SNAPSHOT = "snapshot.json"
 SNAPSHOT_BEFORE = "snapshot.before.json"
 

@@ -31,6 +31,7 @@ from holdfast.capture.layout import (
     SNAPSHOT,
     SNAPSHOT_BEFORE,
     SPOOL,
+    VECTORS,
     Segment,
     sealed_name,
 )
@@ -187,8 +188,18 @@ def _drop_derived(log: FileLog) -> None:
         for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm", SNAPSHOT, SNAPSHOT_BEFORE):
             with suppress(FileNotFoundError):
                 log.disk.unlink(os.path.join(log.folder, name))
+        _drop_vectors(log)
     finally:
         lock.done()
+
+
+def _drop_vectors(log: FileLog) -> None:
+    """A vector tells what its text was about, so those of everything go and are made again."""
+    place = os.path.join(log.folder, VECTORS)
+    for folder, _, names in os.walk(place, topdown=False):
+        for name in names:
+            with suppress(FileNotFoundError):
+                log.disk.unlink(os.path.join(folder, name))
 
 
 def _erased(record: bytes, pseudonym: str, by: str) -> bytes:
