@@ -16,6 +16,8 @@ import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from holdfast.errors import Denied, Invalid
+from holdfast.model.embed import EmbedSettings
+from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
 from holdfast.model.tokens import TokenSettings
 
@@ -25,6 +27,8 @@ _TABLES: dict[str, Any] = {
     "record": RecordSettings,
     "views": ViewSettings,
     "tokens": TokenSettings,
+    "recall": RecallSettings,
+    "embed": EmbedSettings,
 }
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
@@ -32,6 +36,8 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "record": frozenset({"deny_paths"}),
     "views": frozenset(),
     "tokens": frozenset(),
+    "recall": frozenset(),
+    "embed": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -55,7 +61,18 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         record=msgspec.convert(tables["record"], RecordSettings),
         views=msgspec.convert(tables["views"], ViewSettings),
         tokens=msgspec.convert(tables["tokens"], TokenSettings),
+        recall=msgspec.convert(tables["recall"], RecallSettings),
+        embed=_embed(tables["embed"]),
+        embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
     )
+
+
+def _embed(table: dict[str, Any]) -> EmbedSettings:
+    named = os.environ.get("HOLDFAST_EMBEDDER")
+    try:
+        return msgspec.convert({**table, **({"embedder": named} if named else {})}, EmbedSettings)
+    except msgspec.ValidationError as exc:
+        raise Invalid(f"HOLDFAST_EMBEDDER: {exc}") from exc
 
 
 def read_toml(path: Path) -> dict[str, Any]:

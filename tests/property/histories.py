@@ -16,7 +16,7 @@ from holdfast.engines.reference.log import MemoryLog
 from holdfast.model.events import EVENT_TYPES, Entry, Event
 from holdfast.views.every import VIEWS
 from holdfast.views.fold import Change, Fold
-from holdfast.views.view import View
+from holdfast.views.view import View, within
 from tests.contract.entries import entry, events_of
 
 Row = tuple[str, str, bytes]
@@ -40,6 +40,17 @@ FOLDED = (
     "checkpoint_saved",
     "memory_recall",
 )
+REMEMBERED = (
+    "memory_learned",
+    "memory_revised",
+    "memory_superseded",
+    "memory_merged",
+    "memory_forgotten",
+    "memory_restored",
+    "trust_changed",
+    "memory_used",
+)
+MEMORIES = ("mem_1", "mem_2", "mem_3")
 
 words = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ["", "Build it", "build  IT", "ß", "\0", "x" * 4_500, "é" * 600, "\U0010ffff\u2028"]
@@ -58,6 +69,64 @@ values: st.SearchStrategy[Any] = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=6,
+)
+
+ids = st.sampled_from(MEMORIES) | st.sampled_from(["evt-1", "", "mem_", 'mem_"', "mem_4"]) | words
+moments = st.sampled_from(
+    ["2026-01-31T09:00:10.000Z", "2026-01-31T09:00:20.000Z", "2026-02-31", "9", "", None]
+)
+shares = st.floats(0, 1) | st.sampled_from([-1, 2, 1e308, True, "0.5", None])
+short_words = st.sampled_from(["db", "DB ", "PostgreSQL", "typescript", "", " "]) | words
+
+
+def some(of: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """A few of them in a list."""
+    return st.lists(of, max_size=4)
+
+
+_MEMORY: dict[str, st.SearchStrategy[Any]] = {
+    "scope": st.sampled_from(["session", "user", "project", "system", "all", ""]),
+    "kind": st.sampled_from(["fact", "episode", "pattern", "workflow", "rumour"]),
+    "category": st.sampled_from(["facts", "preferences", "rules", "skills", "context", "x"]),
+    "text": words,
+    "summary": words,
+    "compressed": words,
+    "index": words,
+    "subject": short_words,
+    "key": short_words,
+    "value": short_words,
+    "applies_to": short_words,
+    "title": short_words,
+    "steps": some(words),
+    "trigger": short_words,
+    "tags": some(words),
+    "importance": shares,
+    "confidence": shares,
+    "source_type": st.sampled_from(["explicit", "implicit", "heard"]),
+    "valid_from": moments,
+    "valid_to": moments,
+    "expires_at": moments,
+    "supersedes": some(ids),
+    "artifacts": some(
+        st.fixed_dictionaries(
+            {"type": st.sampled_from(["commit", "pr", "adr", "file", "x"]), "ref": words}
+        )
+    ),
+    "lineage": some(words),
+}
+#: a payload about memories, as it should be or with something else in some of its places
+about_memories: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {"memory": st.sampled_from(MEMORIES) | ids},
+    optional={
+        **_MEMORY,
+        "changes": st.fixed_dictionaries({}, optional=_MEMORY),
+        "by": ids,
+        "from": some(ids),
+        "reason": words,
+        "trust": st.integers(-1, 4) | values,
+        "slot": some(short_words) | st.just(["", "db", "", "project"]),
+        **{verdict: some(ids) for verdict in ("cited", "ignored", "useful", "wrong", "ids")},
+    },
 )
 
 #: what views look at, and what they hope to find there
@@ -100,9 +169,12 @@ _EXPECTED: dict[str, st.SearchStrategy[Any]] = {
     "more": values,
 }
 expected = st.fixed_dictionaries({}, optional=_EXPECTED)
-odd = st.dictionaries(st.sampled_from(sorted(_EXPECTED)) | words, values, max_size=5)
-payloads = expected | expected | odd | values
+_NAMES = sorted({*_EXPECTED, *_MEMORY, "memory", "changes", "by", "from", "slot", "cited"})
+odd = st.dictionaries(st.sampled_from(_NAMES) | words, values | ids, max_size=5)
+payloads = expected | expected | about_memories | odd | values
 kinds = st.sampled_from(FOLDED) | st.sampled_from(sorted(EVENT_TYPES)) | st.just("moon_phase")
+#: a type and a payload that mostly go together
+told_events = st.tuples(kinds, payloads) | st.tuples(st.sampled_from(REMEMBERED), about_memories)
 
 
 @st.composite
@@ -111,8 +183,7 @@ def histories(draw: st.DrawFn, max_size: int = 40, min_size: int = 0) -> list[En
     told = draw(
         st.lists(
             st.tuples(
-                kinds,
-                payloads,
+                told_events,
                 st.sampled_from(USERS[:2]) | st.sampled_from(USERS),
                 st.sampled_from(AGENTS[:1]) | st.sampled_from(AGENTS),
                 st.sampled_from(SESSIONS[:2]) | st.sampled_from(SESSIONS) | st.none(),
@@ -134,7 +205,7 @@ def histories(draw: st.DrawFn, max_size: int = 40, min_size: int = 0) -> list[En
             trust=n % 4,
             sources=() if about is None else (f"evt-{about}", "evt-unknown"),
         )
-        for n, (kind, payload, user, agent, session, about) in enumerate(told)
+        for n, ((kind, payload), user, agent, session, about) in enumerate(told)
     ]
 
 
@@ -145,8 +216,18 @@ def story(seed: int, count: int, sessions: int = 3) -> list[Entry]:
 
 
 def _told(dice: random.Random, event_id: str, n: int, sessions: int) -> Entry:
-    kind = dice.choice(("user_message", "model_message", *FOLDED[:-2]))
+    kind = dice.choice(("user_message", "model_message", *FOLDED[:-2], *REMEMBERED))
+    learned = kind == "memory_learned"
     payload: dict[str, Any] = {
+        "memory": f"mem_{n if learned else dice.randrange(max(n, 1))}",
+        "scope": dice.choice(("session", "user", "project", "system")),
+        "key": dice.choice(("", "db", "editor")),
+        "value": dice.choice(("", "pg", "sqlite")),
+        "changes": {"text": f"now {n}", "importance": 0.9},
+        "by": f"mem_{n}",
+        "from": [f"mem_{dice.randrange(max(n, 1))}"],
+        "trust": dice.randrange(4),
+        "cited": [f"mem_{dice.randrange(max(n, 1))}"],
         "text": f"{kind} {n} of {event_id} " + "é" * dice.choice((0, 3, 300)),
         "tool": dice.choice(("Read", "Edit", "bash")),
         "is_error": dice.random() < 0.3,
@@ -167,6 +248,11 @@ def _told(dice: random.Random, event_id: str, n: int, sessions: int) -> Entry:
         agent="coder",
         timestamp=f"2026-01-31T09:{n // 60 % 60:02d}:{n % 60:02d}.000Z",
     )
+
+
+def of_sessions(rows: Sequence[Row]) -> list[Row]:
+    """The rows without those that belong to no session."""
+    return [row for row in rows if not row[1].startswith(within(None, None, None))]
 
 
 def recorded(entries: Sequence[Entry]) -> list[Event]:

@@ -16,6 +16,8 @@ from holdfast.capture.disk import Disk
 from holdfast.capture.layout import LOCK, QUARANTINE, SNAPSHOT, SNAPSHOT_BEFORE
 from holdfast.capture.lock import Busy, Lock
 from holdfast.capture.spool import spooled
+from holdfast.engines.embedders.choose import embedders
+from holdfast.engines.embedders.remote import Remote
 from holdfast.engines.files import FileLog, FileSnapshots
 from holdfast.engines.files import meta as project_meta
 from holdfast.engines.sqlite.inspect import inspect
@@ -61,6 +63,7 @@ def examine(
     except HoldfastError as exc:
         return [*findings, _bad("settings", str(exc), "correct that file")]
     findings.append(_good("settings", "readable"))
+    findings += _embedders(chosen)
     findings += _home(chosen)
     if project_id is not None:
         findings += _project_checks(chosen, project_id)
@@ -73,6 +76,20 @@ def _good(check: str, found: str) -> Finding:
 
 def _bad(check: str, found: str, remedy: str) -> Finding:
     return Finding(check=check, good=False, found=found, remedy=remedy)
+
+
+def _embedders(chosen: Settings) -> Iterator[Finding]:
+    """What recall would search by, beside words; nothing is sent anywhere to find out."""
+    try:
+        found = embedders(chosen.embed, chosen.embed_key)
+        local = [one for one in found if not isinstance(one, Remote)]
+        for one in local:
+            one.query("ready", lambda _: 0.0)
+    except HoldfastError as exc:
+        yield _bad("embedder", str(exc), "until then recall goes by words alone")
+        return
+    named = [one.name for one in local] + [chosen.embed.url] * (len(found) - len(local))
+    yield _good("embedder", ", ".join(named) or "none: recall goes by words alone")
 
 
 def _home(chosen: Settings) -> Iterator[Finding]:

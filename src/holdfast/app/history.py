@@ -40,7 +40,7 @@ def recent(
 def window(hf: Holdfast, of: SessionInfo) -> tuple[bool, list[Event]]:
     """The latest events, as far as the transcript reaches back, and whether that is all of them."""
     spoken = hf.views.read(lambda reading: views.transcript(reading, of))
-    return not spoken.cut, list(_at(hf, list(spoken.seqs)))
+    return not spoken.cut, list(at(hf, list(spoken.seqs)))
 
 
 def _cut(
@@ -102,16 +102,16 @@ def session_events(
             yield event
 
 
-def _at(hf: Holdfast, seqs: list[int]) -> Iterator[Event]:
+def at(hf: Holdfast, seqs: list[int]) -> Iterator[Event]:
     """The events of these places, in order."""
-    wanted, at = set(seqs), 0
-    while at < len(seqs):
-        place = seqs[at]
+    wanted, n = set(seqs), 0
+    while n < len(seqs):
+        place = seqs[n]
         for event in hf.events(place - 1):
             if event.event_seq in wanted:
                 yield event
-            at = next((n for n in range(at, len(seqs)) if seqs[n] > event.event_seq), len(seqs))
-            if at == len(seqs) or seqs[at] - event.event_seq > _NEAR:
+            n = next((m for m in range(n, len(seqs)) if seqs[m] > event.event_seq), len(seqs))
+            if n == len(seqs) or seqs[n] - event.event_seq > _NEAR:
                 break
         else:
             return

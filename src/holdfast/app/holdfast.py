@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from types import TracebackType
-from typing import Any
+from typing import Any, overload
 
 import msgspec
 
@@ -13,17 +15,25 @@ from holdfast.capture.parse import NOTES
 from holdfast.engines.files import FileBlobs, FileLog
 from holdfast.errors import Invalid, NotFound
 from holdfast.model.events import Damage, Draft, Event
+from holdfast.model.memories import Memory
 from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
 from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
 from holdfast.model.settings import Settings
 from holdfast.ports.clock import Clock
 from holdfast.ports.tokens import TokenCounter
+from holdfast.recall.library import Library
 from holdfast.record.recorder import Recorder
 from holdfast.views.runner import MILESTONES, Runner
 
-from . import sessions
+from . import memories, sessions
+from .recalling import Recalling
+from .remembering import Remembering
+from .reserved import Opening, Reserved
 from .session import Session, When
+
+#: the id of a memory; a session may be called anything else
+_MEMORY = re.compile(r"mem_[0-9A-HJKMNP-TV-Z]{26}")
 
 
 class DamageWarning(UserWarning):
@@ -34,7 +44,7 @@ class OldFormatWarning(UserWarning):
     """There is data of a format that is not read any more."""
 
 
-class Holdfast:
+class Holdfast(Remembering, Recalling):
     """The memory of one project, for one principal."""
 
     def __init__(  # noqa: PLR0913  (what open composes, by name)
@@ -47,9 +57,11 @@ class Holdfast:
         blobs: FileBlobs,
         recorder: Recorder,
         views: Runner,
+        library: Library,
         counters: Callable[[str], TokenCounter],
         user: str,
         clock: Clock,
+        reserved: Opening = lambda _, __: None,
         notices: Sequence[str] = (),
     ) -> None:
         self.project = project
@@ -60,6 +72,8 @@ class Holdfast:
         self.clock = clock
         self.blobs = blobs
         self.views = views
+        self.library = library
+        self.reserved = Reserved(reserved)
         self._recorder = recorder
         self._counters = counters
         self._notices = list(notices)
@@ -68,7 +82,8 @@ class Holdfast:
     @property
     def notices(self) -> list[str]:
         """What a person should know: ignored old formats, an index made anew."""
-        return [*self._notices, *self.views.notices]
+        own = [*self._notices, *self.views.notices, *self.library.notices]
+        return list(dict.fromkeys([*own, *self.reserved.notices]))
 
     # ---- sessions --------------------------------------------------------------------------
 
@@ -132,6 +147,26 @@ class Holdfast:
         self.views.read(lambda _: None, progress)
         return sessions.status(self, session_id, self._whose(user), agent)
 
+    @overload
+    def restore(
+        self,
+        session_id: None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        tokens: int = 4_000,
+    ) -> Restored: ...
+
+    @overload
+    def restore(
+        self,
+        session_id: str,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        tokens: int = 4_000,
+    ) -> Any: ...
+
     def restore(
         self,
         session_id: str | None = None,
@@ -139,8 +174,10 @@ class Holdfast:
         agent: str | None = None,
         user: str | None = None,
         tokens: int = 4_000,
-    ) -> Restored:
-        """A session's context as text, to go on with."""
+    ) -> Restored | Memory:
+        """A session's context as text, to go on with; or, for a memory's id, that memory back in use."""
+        if isinstance(session_id, str) and _MEMORY.fullmatch(session_id):
+            return memories.restore(self, self._author(user, agent), session_id)
         if type(tokens) is not int or tokens < 1:
             raise Invalid(f"tokens must be a whole number from 1 on, not {tokens!r}")
         return sessions.restore(self, session_id, self._whose(user), agent, tokens=tokens)
@@ -215,10 +252,9 @@ class Holdfast:
 
     def close(self) -> None:
         """Sync what is left and let go of the files."""
-        try:
-            self.log.close()
-        finally:
-            self.views.close()
+        with ExitStack() as stack:  # whatever one of them has trouble with, the others are closed
+            for part in (self.views, self.log, self.library, self.reserved):
+                stack.callback(part.close)
 
     def __enter__(self) -> Holdfast:
         return self

@@ -34,6 +34,7 @@ from holdfast.views.runner import Runner
 
 from . import project as projects
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
+from .library import library
 
 CONTEXTS = "contexts-v2"
 
@@ -52,13 +53,26 @@ def open(  # noqa: A001  (the public name)
     said otherwise; `now` brings another clock, in milliseconds since 1970.
     """
     found, chosen = locate(home, project, path)
-    clock = _clock(now)
+    return _opened(found, chosen, _clock(now), user or _person())
+
+
+def _opened(
+    found: Project, chosen: Settings, clock: Clock, user: str, *, beside: bool = False
+) -> Holdfast:
+    """A project of this home, and the reserved ones beside it when they are needed."""
+
+    def reserved(project_id: str, make: bool) -> Holdfast | None:
+        if not make and not _kept(chosen, project_id):
+            return None
+        return _opened(_project(project_id, Path()), chosen, clock, user, beside=True)
+
     folder = project_folder(chosen, found.id)
     with translated("opening"):
         state = _ensure(folder, found, clock, chosen.log.integrity)
     index = Index(folder, project_id=found.id, busy_ms=chosen.views.busy_ms)
     chain = _chain(chosen, found.id, state)
     log = FileLog(folder, chosen.log, chain=chain, ids=SqliteIds(index))
+    views = _views(chosen, found.id, log, index)
     return Holdfast(
         project=found,
         settings=chosen,
@@ -66,11 +80,13 @@ def open(  # noqa: A001  (the public name)
         log=log,
         blobs=log.blobs,
         recorder=_recorder(chosen, log, clock),
-        views=_views(chosen, found.id, log, index),
+        views=views,
+        library=library(chosen, found.id, log, index, views),
         counters=lambda model: counter(resolve(model or chosen.tokens.model, chosen.tokens)),
-        user=user or _person(),
+        user=user,
         clock=clock,
-        notices=[*_old_formats(chosen, folder), *_nothing_readable(log)],
+        reserved=reserved,
+        notices=[*_old_formats(chosen, folder, beside=beside), *_nothing_readable(log)],
     )
 
 
@@ -94,6 +110,14 @@ def must_exist(home: str | None = None, project: str | None = None) -> None:
 def project_folder(chosen: Settings, project_id: str) -> str:
     """Where a project's files lie."""
     return os.path.join(chosen.home, CONTEXTS, *folder_parts(project_id))
+
+
+def _kept(chosen: Settings, project_id: str) -> bool:
+    """Is something kept for this project? A name that no folder can have has none."""
+    try:
+        return os.path.isdir(project_folder(chosen, project_id))
+    except Invalid:
+        return False
 
 
 def _project(project_id: str | None, start: Path) -> Project:
@@ -205,13 +229,14 @@ def _nothing_readable(log: FileLog) -> list[str]:
         f"nothing in {log.folder} can be read, so this project starts afresh; the old bytes are kept "
         "where they are. Run `holdfast verify`"
     )
-    warnings.warn(said, DamageWarning, stacklevel=3)
+    warnings.warn(said, DamageWarning, stacklevel=4)
     return [said]
 
 
-def _old_formats(chosen: Settings, folder: str) -> list[str]:
-    """A format that is not read any more."""
-    old = [os.path.join(chosen.home, "contexts"), os.path.join(folder, "context.json")]
+def _old_formats(chosen: Settings, folder: str, *, beside: bool) -> list[str]:
+    """A format that is not read any more; of the home it was said when the project was opened."""
+    old = [os.path.join(folder, "context.json")]
+    old += [] if beside else [os.path.join(chosen.home, "contexts")]
     said = [
         f"{path} holds a context of format 1. Holdfast keeps format 2 and does not read it; "
         "it is left untouched."
@@ -219,7 +244,7 @@ def _old_formats(chosen: Settings, folder: str) -> list[str]:
         if os.path.exists(path)
     ]
     for notice in said:
-        warnings.warn(notice, OldFormatWarning, stacklevel=3)
+        warnings.warn(notice, OldFormatWarning, stacklevel=4)
     return said
 
 

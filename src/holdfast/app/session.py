@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
@@ -10,10 +10,13 @@ from typing import IO, TYPE_CHECKING, Any
 from holdfast.capture.stamp import fresh_id
 from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.events import Draft, Event
+from holdfast.model.memories import Memory
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
 
-from . import history, sessions
+from . import citing, given, history, memories, sessions
+from .recalling import SessionRecalling
+from .telling import Author
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -22,7 +25,7 @@ Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
-class Session:
+class Session(SessionRecalling):
     """Every recording verb records one event and returns it; leaving the block ends the session.
 
     `update_state` returns the scratchpad instead. Nobody but the same agent for the same user can go
@@ -45,6 +48,8 @@ class Session:
         self.id = session_id or fresh_id("ses")
         self._to_check = session_id is not None
         self._over = False
+        #: what the model was given and has not answered to yet
+        self.watching: citing.Watch | None = None
         self._details = {k: v for k, v in (details or {}).items() if v is not None}
 
     # ---- beginning and end -----------------------------------------------------------------
@@ -97,13 +102,17 @@ class Session:
 
     def assistant(self, text: Text, **more: Any) -> Event:
         """What the model said."""
-        return self._say("model_message", "agent", {"text": text}, more)
+        event = self._say("model_message", "agent", {"text": text}, more)
+        self._watched(event, done=True)
+        return event
 
     def tool_call(self, tool: str, arguments: Mapping[str, Any], **more: Any) -> Event:
         """What the model asked a tool to do."""
         if not isinstance(arguments, Mapping):
             raise Invalid(f"the arguments of a tool are a dict, not {type(arguments).__name__}")
-        return self._say("tool_call", "agent", {"tool": tool, "input": dict(arguments)}, more)
+        event = self._say("tool_call", "agent", {"tool": tool, "input": dict(arguments)}, more)
+        self._watched(event, done=False)
+        return event
 
     def tool_result(self, tool: str, text: Text, **more: Any) -> Event:
         """What the tool answered; text, bytes, or a file opened for reading bytes."""
@@ -149,6 +158,23 @@ class Session:
                 "read it again and decide anew"
             )
         return pad
+
+    def remember(self, text: str = "", **fields: Any) -> Memory:
+        """Learn something for good, as this agent: trust 2, or that of the least of its sources.
+
+        Fields as of `Holdfast.remember`; scope is project unless said otherwise, and session keeps it
+        to this agent and user.
+        """
+        said = given.said({"text": text, **fields} if text else fields)
+        return memories.remember(self._hf, self._author(), [said])[0]
+
+    def used(self, ids: Sequence[str], verdict: str, *, action: str | None = None) -> list[Event]:
+        """Say what came of memories or events: cited, ignored, useful or wrong."""
+        return memories.used(self._hf, self._author(), ids, verdict, action)
+
+    def _author(self) -> Author:
+        self._known()
+        return Author(user=self.principal, origin="agent", agent=self.agent, session_id=self.id)
 
     def _say(self, kind: str, origin: str, payload: dict[str, Any], more: dict[str, Any]) -> Event:
         own = {name: more.pop(name) for name in ("at", "event_id", "sources") if name in more}

@@ -57,7 +57,8 @@ def one(what: str, name: str) -> str:
     return name
 
 
-def _of(agent: str | None) -> str | None:
+def one_or_all(agent: str | None) -> str | None:
+    """The name of one agent; None for all of them, which `*` says too."""
     return None if agent is None or agent == "*" else one("agent", agent)
 
 
@@ -93,7 +94,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def listed(hf: Holdfast, user: str, agent: str | None) -> list[SessionInfo]:
     """A user's sessions, the latest first."""
-    of = _of(agent)
+    of = one_or_all(agent)
     return hf.views.read(lambda reading: views.sessions(reading, user, of))
 
 
@@ -103,7 +104,7 @@ def chosen(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
 
 
 def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | None) -> SessionInfo:
-    agent = _of(agent)
+    agent = one_or_all(agent)
     if session_id is not None:
         one("session", session_id)
     if session_id is not None and agent is not None:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from .embed import EmbedSettings
+from .recall import RecallSettings
 from .tokens import TokenSettings
 
 Mode = Literal["durable", "batched"]
@@ -70,3 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     record: RecordSettings = RecordSettings()
     views: ViewSettings = ViewSettings()
     tokens: TokenSettings = TokenSettings()
+    recall: RecallSettings = RecallSettings()
+    embed: EmbedSettings = EmbedSettings()
+    #: the key of an embedding endpoint; from the environment only
+    embed_key: str | None = None

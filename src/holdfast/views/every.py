@@ -6,13 +6,17 @@ from hashlib import sha256
 
 from .checkpoints import CheckpointView
 from .decisions import Decisions
+from .extent import ExtentView
 from .failures import FailureView
 from .files import FileView
 from .gates import GateView
+from .memories import MemoryView
 from .scratchpad import Scratchpads
 from .sessions import Sessions
+from .slots import SlotView
 from .tasks import TaskView
 from .transcript import Transcripts
+from .usage import UsageView
 from .view import View
 
 VIEWS: tuple[View, ...] = (
@@ -25,6 +29,10 @@ VIEWS: tuple[View, ...] = (
     GateView(),
     FailureView(),
     CheckpointView(),
+    MemoryView(),
+    SlotView(),
+    UsageView(),
+    ExtentView(),
 )
 
 

@@ -34,8 +34,8 @@ class Fold:
         self._changed: dict[str, set[str]] = {view.name: set() for view in views}
 
     def apply(self, event: Event) -> None:
-        """Take one event in. What was erased, and what concerns no session, changes no row."""
-        if event.erased or event.session_id is None:
+        """Take one event in. What was erased changes no row."""
+        if event.erased:
             return
         kind = event.kind
         interested = self._by_kind.get(kind)
@@ -43,7 +43,10 @@ class Fold:
             interested = self._by_kind[kind] = self._interested_in(kind)
         session = session_keys(event.user, event.agent, event.session_id)
         for view, rows, changed, by_session in interested:
-            for key in session if by_session else view.keys(event):
+            keys = session if by_session else view.keys(event)
+            if not keys:
+                continue
+            for key in keys:
                 if key not in rows:
                     data = self._load(view.name, key)
                     rows[key] = None if data is None else decoded(view, data)

@@ -2,9 +2,9 @@
 
 `sha256` comes last and covers every byte before it, so a file that was cut or changed is not believed.
 A snapshot is capped in size, so that writing one costs about the same however large a project grows:
-sessions by name, then what is known about each, whole or not at all, open sessions first, then the ones
-used last. Those that did not fit are marked by a hash, and whoever asks for one of them gets it from the
-log.
+sessions by name, then what belongs to no session, all of it or nothing, then what is known about each
+session, whole or not at all, open sessions first, then the ones used last. What did not fit is marked by
+a hash, and whoever asks for it gets it from the log.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ import msgspec
 from holdfast.model.events import Position
 from holdfast.ports.views import ViewStore
 
+from . import extent
 from .every import shape
 from .sessions import Sessions
-from .view import View, session_of
+from .view import View, common_key, session_of
 
 FORMAT = 1
 #: sessions that are held whole: more are seldom at work, and fetching each takes its time
 MOST_WHOLE = 500
 SESSIONS = Sessions()
+#: the session, so to speak, of what belongs to none
+NOBODY = common_key()
 _SUM = b',"sha256":"'
 _SUM_LENGTH = len(_SUM) + 64 + len(b'"}\n')
 
@@ -42,7 +45,7 @@ _used = msgspec.json.Decoder(_Used)
 
 
 class Lacking(msgspec.Struct, frozen=True, kw_only=True):
-    """The sessions, by hash, of which something is not at hand."""
+    """The sessions, by hash, of which something is not at hand; among them what belongs to none."""
 
     #: their name is all that is known
     details: frozenset[str] = frozenset()
@@ -99,22 +102,37 @@ def write(
     kept: dict[str, dict[str, bytes]] = {view.name: {} for view in views}
     kept[SESSIONS.name] = dict(known[:named])
     room = most - sum(len(key) + len(row) for key, row in known[:named])
-    others = [view.name for view in views if view.name != SESSIONS.name]
+    groups = [NOBODY, *(key for key, _ in known[:named])]
     whole = set()
-    for key, _ in known[: min(named, MOST_WHOLE)]:
-        if short(key) in lacking.details:
+    for key in groups[: MOST_WHOLE + 1]:
+        if short(key) in lacking.details or (key == NOBODY and _far_too_large(store, room)):
             continue
-        found = [row for row in store.rows_of(others, key[:-1]) if session_of(row[1]) == key]
-        room -= sum(len(at) + len(row) for _, at, row in found)
-        if room < 0:
-            break
-        whole.add(short(key))
-        for view, at, row in found:
-            kept[view][at] = row
+        found = _belonging(store, key, views)
+        size = sum(len(at) + len(row) for _, at, row in found)
+        if size <= room:
+            room -= size
+            whole.add(short(key))
+            for view, at, row in found:
+                kept[view][at] = row
+        elif key != NOBODY:
+            break  # nor will the sessions behind it
     names = frozenset(short(key) for key, _ in known[named:]) | lacking.names
-    details = (frozenset(short(key) for key, _ in known[:named]) | lacking.details) - whole - names
+    details = (frozenset(map(short, groups)) | lacking.details) - whole - names
     left = Lacking(details=details, names=names)
     return _sealed(kept, msgspec.structs.replace(position, lacking=""), project_id, views, left)
+
+
+def _far_too_large(store: ViewStore, room: int) -> bool:
+    """Is what belongs to no session so much more than fits that it need not be read to see it?"""
+    data = store.row(extent.ExtentView.name, extent.KEY)
+    known = msgspec.json.decode(data, type=extent.Extent) if data else extent.Extent()
+    return known.size > 2 * room
+
+
+def _belonging(store: ViewStore, key: str, views: tuple[View, ...]) -> list[tuple[str, str, bytes]]:
+    """The rows of a session, without its name."""
+    others = [view.name for view in views if view.name != SESSIONS.name]
+    return [row for row in store.rows_of(others, key[:-1]) if session_of(row[1]) == key]
 
 
 @lru_cache(4096)

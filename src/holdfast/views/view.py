@@ -5,7 +5,8 @@ are pure: no clock, no randomness, no disk, no setting, nothing but their argume
 give the same rows anywhere. A row is a frozen struct; `apply` returns new ones and changes none.
 
 The first elements of every key are the user, the agent and the session, so whoever reads must say whose
-rows are meant, and an event that carries another owner's session id cannot reach that owner's rows.
+rows are meant, and an event that carries another owner's session id cannot reach that owner's rows. They
+are null in the keys of what belongs to no session; such a row itself says who may see it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class View(Protocol):
         ...
 
     def keys(self, event: Event) -> tuple[str, ...]:
-        """The rows this event may change."""
+        """The rows this event may change; none when it does not concern this view after all."""
         ...
 
     def apply(self, rows: Rows, event: Event) -> Rows:
@@ -64,18 +65,28 @@ class PerSession:
 
 
 @lru_cache(4096)
-def session_keys(user: str | None, agent: str | None, session_id: str | None) -> tuple[str]:
-    """The key of a session's row; made once for each, as every event of the session asks for it."""
-    return (_text([user, agent, session_id]),)
+def session_keys(user: str | None, agent: str | None, session_id: str | None) -> tuple[str, ...]:
+    """The key of a session's row; made once for each, as every event of the session asks for it.
+
+    What concerns no session has no such row.
+    """
+    return () if session_id is None else (_text([user, agent, session_id]),)
 
 
-def session_key(user: str | None, agent: str | None, session_id: str | None) -> str:
+def session_key(user: str | None, agent: str | None, session_id: str) -> str:
     """The same as one text."""
     return session_keys(user, agent, session_id)[0]
 
 
+def common_key(*parts: str | None) -> str:
+    """The key of a row that belongs to no session."""
+    return _text([None, None, None, *parts])
+
+
 def place_key(event: Event) -> tuple[str, ...]:
     """The key of a row of its own for one event of a session."""
+    if event.session_id is None:
+        return ()
     return (_text([event.user, event.agent, event.session_id, f"{event.event_seq:012d}"]),)
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from holdfast.app import rebuild as rebuild_app
 from holdfast.errors import Invalid
+from holdfast.model.memories import Memory, as_dict
 from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
 
 from . import show
@@ -252,25 +253,30 @@ def _verdict(passed: bool) -> Text:
 
 @app.command
 def restore(
-    session_id: str | None = None,
+    which: str | None = None,
     /,
     *,
     whose: Whose = MINE,
     tokens: int = 4_000,
     common: Common = DEFAULT,
 ) -> int:
-    """Print a session's context, to go on with: open, decided, failed and fixed, said last.
+    """Print a session's context, to go on with; or bring a forgotten memory back.
 
     Parameters
     ----------
-    session_id
-        Default: the one that was active last.
+    which
+        A session or a memory. Default: the session that was active last.
     tokens
-        The most the page may take.
+        The most the page of a session may take.
     """
     with opened(common) as hf:
-        found = hf.restore(session_id, agent=whose.agent, user=whose.user, tokens=tokens)
-        if common.json:
+        found = hf.restore(which, agent=whose.agent, user=whose.user, tokens=tokens)
+        if isinstance(found, Memory):
+            if common.json:
+                show.as_json(as_dict(found))
+            else:
+                show.say(f"In use again: {found.summary}")
+        elif common.json:
             show.as_json(found)
         else:
             show.page(found.text)

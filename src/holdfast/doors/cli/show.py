@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -34,6 +35,11 @@ def out() -> Console:
 def say(text: str, style: str = "") -> None:
     """One paragraph."""
     out().print(Text(clean(text), style=style))
+
+
+def indented(text: str, columns: int, style: str = "") -> None:
+    """One paragraph, every line of it moved to the right."""
+    out().print(Padding(Text(clean(text), style=style), (0, 0, 0, columns)))
 
 
 def page(text: str) -> None:

@@ -1,0 +1,118 @@
+"""Who asks for what: checked, and put into words the shelves understand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.errors import Invalid
+from holdfast.model.memories import CATEGORIES, KINDS
+from holdfast.model.search import Wanted
+from holdfast.recall.pages import milliseconds
+from holdfast.record import limits
+
+from .reserved import own_scope
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+#: scope words of earlier designs, and what they are called here
+_SCOPES = {
+    "user-private": "user",
+    "project-shared": "project",
+    "app": "project",
+    "all": None,
+    "session": "session",
+    "user": "user",
+    "project": "project",
+    "system": "system",
+}
+#: the most that is answered at once
+MOST = 1_000
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks for what; every field narrows."""
+
+    user: str
+    agent: str | None = None
+    session_id: str | None = None
+    scope: str | None = None
+    kind: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    since: str | datetime | None = None
+    until: str | datetime | None = None
+    as_of: str | datetime | None = None
+
+
+def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
+    """What may be answered, from what was asked; Invalid for words that mean nothing."""
+    scope = _scope(asked.scope)
+    labels = [f"scope:{scope}"] if scope else []
+    for name, value, known in (
+        ("kind", asked.kind, tuple(KINDS)),
+        ("category", asked.category, CATEGORIES),
+    ):
+        if value is not None:
+            if value not in known:
+                raise Invalid(f"{name} is one of {', '.join(known)}, not {value!r}")
+            labels.append(f"{name}:{value}")
+    labels += [f"tag:{tag}" for tag in asked.tags]
+    return Wanted(
+        agent=asked.agent,
+        session=asked.session_id,
+        labels=tuple(labels),
+        since=_moment(asked.since),
+        until=_moment(asked.until),
+        now=hf.clock.now_ms(),
+        as_of=_moment(asked.as_of),
+    )
+
+
+def _scope(said: str | None) -> str | None:
+    if said is None:
+        return None
+    if said not in _SCOPES:
+        raise Invalid(f"scope is one of session, user, project, system or all, not {said!r}")
+    return _SCOPES[said]
+
+
+def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
+    """Tags, each a word."""
+    if isinstance(tags, str):
+        raise Invalid(f"tags is a list of words, not the text {tags!r}")
+    return tuple(_tag(tag) for tag in tags)
+
+
+def _tag(tag: str) -> str:
+    if not isinstance(tag, str) or not tag.strip():
+        raise Invalid(f"a tag is a word, not {tag!r}")
+    return tag
+
+
+def _moment(said: str | datetime | None) -> int | None:
+    return None if said is None else milliseconds(limits.moment(said))
+
+
+def check(query: str, k: int, min_relevance: float | None) -> None:
+    if not isinstance(query, str):
+        raise Invalid(f"a question is a text, not {type(query).__name__}")
+    if type(k) is not int or not 1 <= k <= MOST:
+        raise Invalid(f"k must be a whole number from 1 to {MOST}, not {k!r}")
+    if min_relevance is not None and not 0 <= min_relevance <= 1:
+        raise Invalid(f"min_relevance lies between 0 and 1, not {min_relevance!r}")
+
+
+def logs(hf: Holdfast, asked: Asked) -> list[Holdfast]:
+    """The logs a scope lies in: a project's own, the user's, everybody's."""
+    scope = _scope(asked.scope)
+    reserved = scope if scope in ("user", "system") else None
+    return [
+        log
+        for log in hf.logs(asked.user)
+        if scope is None or own_scope(log) == reserved or (log is hf and reserved is None)
+    ]

@@ -1,0 +1,146 @@
+"""What an open project and a session can find: `hf.recall`, `s.recall`, the tool for models."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from holdfast.errors import NotFound
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory
+from holdfast.model.recall import Found, RecallSettings
+
+from . import citing, recall, retrieve, sessions, tool
+from .asking import Asked, tags_of
+from .given import When
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+    from .session import Session
+
+
+class Recalling:
+    """The verbs that find, each in the name of a user: the principal unless another is named."""
+
+    user: str
+
+    def recall(  # noqa: PLR0913  (every filter by its name)
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session_id: str | None = None,
+        scope: str | None = None,
+        kind: str | None = None,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        since: When = None,
+        until: When = None,
+        as_of: When = None,
+        min_relevance: float | None = None,
+        settings: RecallSettings | None = None,
+        track: bool = False,
+    ) -> Found:
+        """What is remembered about a question: turns and memories, the right thing first.
+
+        Without an agent the turns of all of the user's agents are searched. Nothing is written, unless
+        `track` asks for one event that says what was found.
+        """
+        asked = Asked(
+            user=_whose(self, user),
+            agent=sessions.one_or_all(agent),
+            session_id=None if session_id is None else sessions.one("session", session_id),
+            scope=scope,
+            kind=kind,
+            category=category,
+            tags=tags_of(tags),
+            since=since,
+            until=until,
+            as_of=as_of,
+        )
+        hf = cast("Holdfast", self)
+        found = recall.recall(hf, query, k, asked, min_relevance=min_relevance, settings=settings)
+        if track:
+            hf.record([recall.tracked(found, asked)])
+        return found
+
+    def retrieve_by_tags(
+        self, tags: Sequence[str], k: int = 10, *, user: str | None = None, agent: str | None = None
+    ) -> builtins.list[Memory]:
+        """Memories that carry any of these tags, the most important first, then the newest."""
+        asked = Asked(user=_whose(self, user), agent=sessions.one_or_all(agent))
+        return retrieve.by_tags(cast("Holdfast", self), tags_of(tags), k, asked)
+
+    def retrieve_recent(
+        self,
+        hours: float = 24,
+        k: int = 10,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        category: str | None = None,
+    ) -> builtins.list[Memory]:
+        """Memories of the last so many hours, the newest first."""
+        asked = Asked(user=_whose(self, user), agent=sessions.one_or_all(agent), category=category)
+        return retrieve.recent(cast("Holdfast", self), hours, k, asked)
+
+    def index(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make everything recall needs now, slow vectors included; else it is made when needed."""
+        recall.up_to_date(cast("Holdfast", self), progress)
+
+
+def _whose(hf: Recalling, user: str | None) -> str:
+    return hf.user if user is None else sessions.one("user", user)
+
+
+class SessionRecalling:
+    """What a session's agent can find; what it found counts as cited when its next words show it."""
+
+    def recall(self, query: str, k: int = 10, **narrowed: Any) -> Found:
+        """What this agent remembers for this user; recorded, so that its use can be seen later."""
+        s = cast("Session", self)
+        found = s._hf.recall(query, k, user=s.principal, agent=s.agent, **narrowed)
+        self._given(found)
+        return found
+
+    def tools(self) -> builtins.list[dict[str, Any]]:
+        """The tools a model may be offered, as JSON schema."""
+        return [tool.definition()]
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
+        """Run a tool a model called; what it answers is data to hand back."""
+        if name != tool.NAME:
+            raise NotFound(f"there is no tool {name!r}; there is {tool.NAME}")
+        asked = tool.parsed(arguments)
+        s = cast("Session", self)
+        found = s._hf.recall(
+            asked.query,
+            asked.limit,
+            user=s.principal,
+            agent=s.agent,
+            scope=asked.scope,
+            category=asked.category,
+            tags=asked.tags,
+        )
+        self._given(found)
+        return tool.answer(found)
+
+    def _given(self, found: Found) -> None:
+        """The model is given these: write that down, and watch what it says next."""
+        s = cast("Session", self)
+        of = Asked(user=s.principal, agent=s.agent, session_id=s.id)
+        s._hf.record([recall.tracked(found, of)])
+        s.watching = citing.Watch(found)
+
+    def _watched(self, event: Event, *, done: bool) -> None:
+        """What the model said or did: which of the hits it was given show in it?"""
+        s = cast("Session", self)
+        if s.watching is None:
+            return
+        citing.look(s._hf, s.watching, event.words, user=s.principal)
+        if done:
+            watch, s.watching = s.watching, None
+            citing.record(s._hf, watch, user=s.principal, agent=s.agent, session_id=s.id)

@@ -1,0 +1,65 @@
+"""Memories by their tags, and the latest ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.capture.stamp import timestamp
+from holdfast.errors import Invalid
+from holdfast.model.memories import Memory, current, visible
+from holdfast.model.search import EVERYBODY
+from holdfast.views import knowledge
+
+from .asking import MOST, Asked, logs, wanted_by
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+
+def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Memory]:
+    """Memories with any of these tags, the important and then the newer first."""
+    if not tags:
+        raise Invalid("name at least one tag")
+    any_label = tuple(f"tag:{tag}" for tag in tags)
+    found = _latest(hf, asked, any_label, MOST)
+    return sorted(found, key=lambda m: (-m.importance, _backwards(m.created_at), m.id))[:k]
+
+
+def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
+    """Memories of the last so many hours, the newest first."""
+    if isinstance(hours, bool) or not isinstance(hours, int | float) or hours <= 0:
+        raise Invalid(f"hours is a number above 0, not {hours!r}")
+    since = timestamp(max(0, round(hf.clock.now_ms() - hours * 3_600_000)))
+    narrowed = msgspec.structs.replace(asked, since=since)
+    return _latest(hf, narrowed, ("what:memory",), k)
+
+
+def _latest(hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int) -> list[Memory]:
+    wanted = msgspec.structs.replace(wanted_by(hf, asked), any_label=any_label)
+    now = timestamp(wanted.now)
+    memories: list[Memory] = []
+    for log in logs(hf, asked):
+        with log.library.shelves([asked.user, EVERYBODY], wanted) as shelves:
+            ids = [
+                document.id
+                for shelf in shelves
+                for document in shelf.index.documents(
+                    shelf.number, shelf.index.latest(shelf.number, wanted, most)
+                ).values()
+            ]
+        memories += [m for m in _rows(log, ids) if current(m, now)]
+    mine = [m for m in memories if visible(m, asked.user, asked.agent)]
+    return sorted(mine, key=lambda m: (_backwards(m.created_at), m.id))[:most]
+
+
+def _rows(log: Holdfast, ids: Sequence[str]) -> list[Memory]:
+    found = log.views.read(lambda reading: [knowledge.memory(reading, one) for one in ids])
+    return [memory for memory in found if memory is not None]
+
+
+def _backwards(moment: str) -> tuple[int, ...]:
+    """Sorts the later time first."""
+    return tuple(-ord(letter) for letter in moment)

@@ -1,0 +1,175 @@
+"""Recall: what is asked, what is found and why, and every constant that decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal, overload
+
+import msgspec
+
+from .events import Event
+from .memories import Memory, Usage
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Bonus = Annotated[float, msgspec.Meta(ge=0, le=0.15)]
+Weight = Annotated[float, msgspec.Meta(ge=0, le=100)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Profile = Literal["default", "seed"]
+
+
+class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How memories are found and ranked. `docs/recall.md` tells how each figure was come by."""
+
+    #: long texts are matched by pieces of this size, or one fitting sentence would drown in a page
+    passage_chars: Annotated[int, msgspec.Meta(ge=80, le=4_000)] = 400
+    #: a shorter passage borrows the words said before it until it has so many: an answer of three
+    #: words is found by its question, and a long text needs no help
+    context_words: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 100
+    #: from so many turns before it at most; further back the subject has usually changed
+    context_turns: Annotated[int, msgspec.Meta(ge=0, le=10)] = 2
+    #: a borrowed word counts a little less than one's own
+    context_weight: Share = 0.7
+    #: BM25's own constants, as everybody sets them; other values gave nothing
+    bm25_k1: Annotated[float, msgspec.Meta(ge=0, le=5)] = 1.2
+    bm25_b: Share = 0.75
+
+    # Each signal is put on one scale by its mean and spread among the best passages of the question,
+    # then all count alike: weights fitted to one set of conversations were worse on the other.
+    #: words in common, rare ones more
+    lexical: Weight = 0.35
+    #: meaning, by the best embedder there is
+    vector: Weight = 0.35
+    #: meaning, by the static vectors, which see names and rare words the model does not
+    static: Weight = 0.35
+    #: meaning of the turn that followed: the answer to a question names what the question asked
+    following: Weight = 0.35
+    #: the best words of the whole conversation: it is about the subject
+    session: Weight = 0.35
+    #: letters in common, four at a time: other forms of a word, compounds, misspellings
+    letters: Weight = 0.35
+
+    # What the signals cannot see, in units of log odds.
+    #: the question names who said it
+    speaker: Weight = 2.5
+    #: said by a person, decided or learnt: questions ask for that more often than for what a model or
+    #: a tool answered
+    person: Weight = 2.0
+    #: the question names a date, and this was said about then
+    date: Weight = 4.0
+    #: a standing instruction of a person holds for every later question
+    instruction: Weight = 2.5
+    #: what a person prefers bears on more than it names
+    preference: Weight = 0.7
+    #: full sentences say more than "yes, great"; counted up to thirty words
+    length: Weight = 1.0
+    #: something was decided, or is still open: about a third of a person's prior, so that it settles
+    #: ties and no more
+    decision: Weight = 0.7
+    open_thread: Weight = 0.7
+    #: the question holds the fact's key, or names a file, an identifier, an error code it holds
+    exact: Weight = 2.0
+
+    #: the best so many of each kind set the scale; the same number in every store, or the scale
+    #: would drift with the store's size
+    pool: Count = 100
+    #: and so many of each kind are ranked
+    candidates: Count = 200
+    #: letters are compared in the best so many only, as they cost the most
+    letters_pool: Count = 200
+    #: words are searched from the rarest on until so many passages are touched; the others count when
+    #: the found ones are ranked
+    searched_passages: Count = 20_000
+    #: a store says how rare a word is once it holds a few hundred passages; so many are imagined
+    #: beside it, in which only words like "which" occur
+    imagined_passages: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 200
+    #: up to so many passages of one owner every vector is compared; beyond, a coarse look comes first
+    exact_passages: Count = 200_000
+
+    #: of two equally relevant hits the newer, the more important and the more useful first; bounded,
+    #: so that none of them ever outweighs relevance
+    recency: Bonus = 0.05
+    importance: Bonus = 0.15
+    usage: Bonus = 0.15
+    #: recency falls to a third in so many days
+    recency_days: Annotated[float, msgspec.Meta(gt=0, le=3_650)] = 30.0
+
+    # Relevance: how likely a hit is what was asked for. The first factor shares one answer among the
+    # hits, the second says whether there is an answer at all.
+    relevance_share: float = 0.9
+    answer_base: float = -2.0
+    #: how much of the question's words the best three hits hold, rare ones more
+    answer_coverage: float = 6.0
+    #: the best cosine
+    answer_cosine: float = 2.0
+    #: the share of the question's words nobody ever said
+    answer_unseen: float = -4.0
+    #: confidence in the whole answer: the same with a base of its own, and how widely it is spread
+    confidence_base: float = -3.0
+    confidence_spread: float = 0.5
+    #: a question about a whole development wants many conversations: each further hit of one counts
+    #: less, in units of log odds
+    breadth: Weight = 0.6
+    #: hits below this are noise: one in fifty is what was asked for
+    min_relevance: Share = 0.005
+    #: seed: additive, relevance 0.4, recency 0.3, importance 0.3, as the first design had it
+    profile: Profile = "default"
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was found, and why it stands where it stands."""
+
+    #: of the memory or of the event
+    id: str
+    #: what would be shown: all of a short text, the best passage of a long one
+    text: str
+    #: what it is ranked by
+    score: float
+    #: how likely it is what was asked for, 0 to 1; means the same in every store
+    relevance: float
+    #: every part of the score that is not zero
+    parts: dict[str, float]
+    #: where it lies: a project, and who said it when
+    project: str
+    at: str
+    speaker: str = ""
+    event: Event | None = None
+    memory: Memory | None = None
+    trust: int = 0
+    #: how it was used before
+    usage: Usage = Usage()
+    #: ids of what belongs to it: the turns beside it, what it was learnt from, what it replaced
+    related: tuple[str, ...] = ()
+
+    @property
+    def full(self) -> str:
+        """The whole text."""
+        if self.memory is not None:
+            return self.memory.text
+        return self.event.words if self.event is not None else self.text
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: hits, best first, and how far the whole of it can be relied on."""
+
+    hits: tuple[Hit, ...]
+    #: how likely the answer is among them, 0 to 1
+    confidence: float
+    query: str = ""
+    #: what a person should know: an embedder that failed, vectors still to come
+    notices: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, at: int) -> Hit: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Hit, ...]: ...
+    def __getitem__(self, at: int | slice) -> Hit | tuple[Hit, ...]:
+        return self.hits[at]
+
+    def __bool__(self) -> bool:
+        return bool(self.hits)

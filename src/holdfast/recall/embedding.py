@@ -1,0 +1,87 @@
+"""Vectors that take their time: made behind, newest first, while recall answers without them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from holdfast.errors import HoldfastError
+from holdfast.ports.embed import Embedder
+from holdfast.ports.search import SearchIndex
+from holdfast.ports.vectors import Vectors
+
+#: passages embedded before they are kept; a batch of MiniLM takes about a quarter of a second
+BATCH = 8
+#: passages looked for at once
+_AHEAD = 512
+
+
+class Filler:
+    """Fills what is missing in the vectors of one index."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        arms: Sequence[tuple[Embedder, Vectors]],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._index = index
+        self._arms = arms
+        self._tell = tell
+        self._thread: threading.Thread | None = None
+        self._stop = threading.Event()
+        self._one = threading.Lock()
+
+    def start(self) -> None:
+        """Fill in the background, unless that is under way."""
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._behind, daemon=True, name="holdfast-fill")
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End after the batch that is under way."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _behind(self) -> None:
+        try:
+            self.fill()
+        except HoldfastError as exc:
+            self._tell(f"vectors could not be made: {exc}")
+
+    def fill(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Make every vector that is missing; `progress` gets how many are made and how many lack."""
+        with self._one:
+            for embedder, vectors in self._arms:
+                vectors.begin(self._index.edition())
+                for owner in self._index.owned():
+                    self._fill(embedder, vectors, owner, progress)
+
+    def _fill(
+        self,
+        embedder: Embedder,
+        vectors: Vectors,
+        shelf: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        through, made, tried = self._index.size(shelf).passages, 0, set[int]()
+        while not self._stop.is_set():
+            missing = [n for n in vectors.missing(shelf, through, _AHEAD) if n not in tried]
+            if not missing:
+                return
+            for first in range(0, len(missing), BATCH):
+                if self._stop.is_set():
+                    return
+                some = missing[first : first + BATCH]
+                tried.update(some)
+                made += self._batch(embedder, vectors, shelf, some)
+                if progress is not None:
+                    progress(made, through)
+
+    def _batch(self, embedder: Embedder, vectors: Vectors, shelf: int, numbers: list[int]) -> int:
+        passages = self._index.passages(shelf, numbers)
+        documents = self._index.documents(shelf, sorted({p.document for p in passages}))
+        said = [(documents[p.document].speaker, p.text) for p in passages]
+        vectors.set(shelf, [p.number for p in passages], embedder.passages(said))
+        return len(passages)

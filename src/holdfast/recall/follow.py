@@ -1,0 +1,213 @@
+"""Keeping the shelves at the head of the log, so that what was written a moment ago is found.
+
+The shelves have a position of their own: whoever only records or reads state does not pay for them. A
+store that cannot be written is replaced by one in memory for as long as the process lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from holdfast.errors import HoldfastError, Unavailable
+from holdfast.model.events import Damage, Event, Position
+from holdfast.model.memories import Memory, current, revisions, said_by
+from holdfast.model.recall import RecallSettings
+from holdfast.model.search import Page, Passage
+from holdfast.ports.embed import Embedder
+from holdfast.ports.log import EventLog
+from holdfast.ports.search import SearchIndex
+from holdfast.ports.vectors import Vectors
+
+from .pages import Binder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+#: events between two commits: large enough to be cheap, small enough to hold in memory
+CHUNK = 5_000
+#: how often another process may be faster before its shelves are read as they are
+_RACES = 20
+#: words of a session that can be context for its next turn
+_RECENT = 64
+
+Progress = Callable[[int], None]
+Lookup = Callable[[Sequence[str]], list[Memory]]
+
+
+class Follower:
+    """Keeps one SearchIndex, and the quick vectors of its passages, at the head of one log."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        index: SearchIndex,
+        arms: Sequence[tuple[Embedder, Vectors]],
+        *,
+        memories: Lookup,
+        settings: RecallSettings,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._log = log
+        self.index = index
+        self.arms = arms
+        self._memories = memories
+        self._settings = settings
+        self._tell = tell
+        #: events up to here are on other shelves
+        self.after: Position | None = None
+        self._binder: Binder | None = None
+        self._bound_to: Position | None = None
+
+    def up_to_date(self, progress: Progress | None = None) -> None:
+        """Take in every event of the log."""
+        for _ in range(_RACES):
+            base = self.index.position()
+            events = self._behind(base)
+            if events is None:
+                self._tell("the log is not the one that was indexed; its words are indexed anew")
+                self.after = None
+                if self._taken_in(base, self._log.read(0), progress, anew=True):
+                    return
+                continue
+            if self._taken_in(base, events, progress, anew=base is None):
+                return
+
+    def _behind(self, at: Position | None) -> Iterator[Event | Damage] | None:
+        """What the log holds behind a position; None when that position is not in this log."""
+        head = self._log.head()
+        if at is None:
+            return self._log.read(self.after.event_seq if self.after is not None else 0)
+        if at == head:
+            return iter(())
+        if at.generation != head.generation:
+            return None
+        found = self._log.read(max(at.event_seq - 1, 0))
+        first = next((piece for piece in found if isinstance(piece, Event)), None)
+        same = first is not None and (first.event_seq, first.crc) == (at.event_seq, at.crc)
+        return found if same else None
+
+    def _taken_in(
+        self,
+        base: Position | None,
+        found: Iterator[Event | Damage],
+        progress: Progress | None,
+        *,
+        anew: bool,
+    ) -> bool:
+        """Index everything, committing as we go; False when another process was faster."""
+        generation = self._log.head().generation
+        at = base
+        some: list[Event] = []
+        for event in found:
+            if isinstance(event, Damage):
+                continue  # whoever reads views hears of it
+            some.append(event)
+            if len(some) == CHUNK:
+                at_next = _position(some[-1], generation)
+                if not self._commit(at, some, at_next, anew=anew):
+                    return False
+                at, some, anew = at_next, [], False
+                if progress is not None:
+                    progress(at_next.event_seq)
+        return not some or self._commit(at, some, _position(some[-1], generation), anew=anew)
+
+    def _commit(
+        self, base: Position | None, events: list[Event], position: Position, *, anew: bool
+    ) -> bool:
+        if self._binder is None or base != self._bound_to or anew:
+            recent = (lambda *_: []) if anew else self._recent
+            self._binder = Binder(recent, self._settings)
+        pages = [page for event in events if (page := self._binder.turn(event)) is not None]
+        touched = self._touched(events)
+        pages += [page for _, pages_of in touched for page in pages_of]
+        rows = self._embedded(pages)
+
+        def numbered(shelf: int, passages: Sequence[Passage]) -> None:
+            self._put(shelf, passages, rows)
+
+        done = self.index.add(
+            base,
+            pages,
+            position,
+            anew=anew,
+            current={memory.id: _holds(memory) for memory, _ in touched},
+            numbered=numbered,
+        )
+        self._bound_to = position if done else None
+        return done
+
+    def _recent(self, owner: str, session: str) -> list[Passage]:
+        return self.index.recent(owner, session, _RECENT)
+
+    def _touched(self, events: list[Event]) -> list[tuple[Memory, list[Page]]]:
+        """The memories these events are about, each with a page for everything it ever said."""
+        assert self._binder is not None  # noqa: S101  (made by the caller)
+        ids = dict.fromkeys(
+            str(event.payload["memory"])
+            for event in events
+            if event.kind.startswith(("memory_", "trust_"))
+            and isinstance(event.payload, dict)
+            and "memory" in event.payload
+        )
+        merged = [
+            other
+            for event in events
+            if event.kind == "memory_merged" and isinstance(event.payload, dict)
+            for other in event.payload.get("from", ())
+        ]
+        found = self._memories([*ids, *map(str, merged)]) if ids else []
+        bind = self._binder.memory
+        return [
+            (memory, [page for one in revisions(memory) if (page := bind(one)) is not None])
+            for memory in found
+        ]
+
+    # ---- vectors ---------------------------------------------------------------------------
+
+    def _embedded(self, pages: Sequence[Page]) -> list[dict[tuple[str, str], NDArray[np.float32]]]:
+        """The vectors of quick embedders, by speaker and text."""
+        said = list(dict.fromkeys((p.speaker, p.text) for page in pages for p in page.passages))
+        made: list[dict[tuple[str, str], NDArray[np.float32]]] = []
+        for embedder, _ in self.arms:
+            try:
+                quick = embedder.quick and said
+                rows = embedder.passages(said) if quick else ()
+            except Unavailable as exc:
+                self._tell(f"found by words alone: {exc}")
+                rows = ()
+            made.append(dict(zip(said, rows, strict=False)))
+        return made
+
+    def _put(
+        self,
+        shelf: int,
+        passages: Sequence[Passage],
+        rows: list[dict[tuple[str, str], NDArray[np.float32]]],
+    ) -> None:
+        import numpy as np
+
+        edition = self.index.edition()
+        for (embedder, vectors), made in zip(self.arms, rows, strict=True):
+            if not made:
+                continue
+            try:
+                vectors.begin(edition)
+                zero = np.zeros(embedder.dims, np.float32)
+                found = [made.get((p.speaker, p.text), zero) for p in passages]
+                vectors.put(shelf, passages[0].number, np.stack(found))
+            except HoldfastError as exc:
+                self._tell(f"vectors could not be kept: {exc}")
+
+
+def _position(event: Event, generation: int) -> Position:
+    return Position(generation=generation, event_seq=event.event_seq, crc=event.crc)
+
+
+def _holds(memory: Memory) -> int | None:
+    """What of it is current, apart from what its own times say."""
+    timeless = replace(memory, valid_from=None, valid_to=None, expires_at=None)
+    return said_by(memory) if current(timeless, memory.updated_at) else None

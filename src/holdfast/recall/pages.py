@@ -1,0 +1,191 @@
+"""From events and memories to pages: what is searched, by whom, in which words.
+
+A turn is cut into passages. A short passage borrows the words said before it in its session, so that an
+answer is found by its question. A memory stands for itself and borrows nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory, said_by
+from holdfast.model.recall import RecallSettings
+from holdfast.model.search import EVERYBODY, MEMORY, Document, Page, Passage
+from holdfast.text.instructions import standing
+from holdfast.text.passages import split
+from holdfast.text.preferences import preference
+from holdfast.text.words import analyse
+
+#: raised when pages are made differently; what was indexed before is then indexed anew
+SHAPE = 1
+#: events that say something somebody may want to find
+SEARCHED = frozenset(
+    {
+        "user_message",
+        "model_message",
+        "tool_call",
+        "tool_result",
+        "validation_gate",
+        "decision",
+        "error",
+        "task_completed",
+    }
+)
+#: what a role is called where no name is given
+_ROLES = {"user_message": "user", "model_message": "assistant"}
+#: sessions whose last words are kept at hand
+_MOST_SESSIONS = 512
+#: passages of a session that can still be context for the next one
+_KEPT = 64
+
+Recent = Callable[[str, str], list[Passage]]
+
+
+class Binder:
+    """Makes pages; knows the last words of the sessions it has seen."""
+
+    def __init__(self, recent: Recent, settings: RecallSettings) -> None:
+        self._recent = recent
+        self._settings = settings
+        #: the words of the latest passages of a session, each with the number of its turn
+        self._said: dict[tuple[str, str], deque[tuple[int, list[str]]]] = {}
+
+    def turn(self, event: Event) -> Page | None:
+        """The page of an event; None for one that is nobody's or says nothing."""
+        text = event.text if event.kind in _ROLES else event.words
+        if event.erased or event.kind not in SEARCHED or not event.user or not text.strip():
+            return None
+        said = event.payload if isinstance(event.payload, dict) else {}
+        speaker = said.get("speaker") or said.get("tool") or _ROLES.get(event.kind) or event.agent
+        owner, session = event.user, event.session_id or ""
+        passages, words = self._passages(owner, session, str(speaker or ""), text)
+        return Page(
+            owner=owner,
+            document=Document(
+                id=event.event_id,
+                event_seq=event.event_seq,
+                at=milliseconds(event.timestamp),
+                kind=event.kind,
+                speaker=str(speaker or "")[:200],
+                agent=event.agent or "",
+                session=session,
+                labels=("scope:session", f"what:{event.kind}", *_says(event.kind, text)),
+                length=words,
+            ),
+            passages=passages,
+        )
+
+    def _passages(
+        self, owner: str, session: str, speaker: str, text: str
+    ) -> tuple[tuple[Passage, ...], int]:
+        before = self._before(owner, session)
+        turn = before[-1][0] + 1 if before else 0
+        found, words = [], 0
+        for start, piece in split(text, self._settings.passage_chars):
+            own = analyse(f"{speaker} {piece}")
+            words += len(own)
+            context = self._context(before, turn, self._settings.context_words - len(own))
+            found.append(
+                Passage(
+                    start=start,
+                    text=piece,
+                    speaker=speaker,
+                    own=" ".join(own),
+                    context=" ".join(context),
+                )
+            )
+            before.append((turn, own))
+        return tuple(found), words
+
+    def _context(self, before: deque[tuple[int, list[str]]], turn: int, lacking: int) -> list[str]:
+        """The words said last, as many as are lacking, from a few turns back at most."""
+        context: list[str] = []
+        for of, words in reversed(before):
+            if lacking <= 0 or turn - of > self._settings.context_turns:
+                break
+            context = words[-lacking:] + context
+            lacking -= len(words)
+        return context
+
+    def _before(self, owner: str, session: str) -> deque[tuple[int, list[str]]]:
+        known = self._said.pop((owner, session), None)
+        if known is None:
+            known = deque(maxlen=_KEPT)
+            turns: dict[int, int] = {}
+            for passage in self._recent(owner, session) if session else ():
+                turn = turns.setdefault(passage.document, len(turns))
+                known.append((turn, passage.own.split()))
+        if len(self._said) >= _MOST_SESSIONS:
+            self._said.pop(next(iter(self._said)))
+        if session:
+            self._said[owner, session] = known
+        return known
+
+    def memory(self, memory: Memory) -> Page | None:
+        """The page of one revision of a memory."""
+        if not memory.text.strip():
+            return None
+        named = " ".join(
+            filter(None, (memory.subject, memory.key, memory.applies_to, memory.title))
+        )
+        headed = f"{named} {' '.join(memory.tags)}".strip()
+        owner = memory.user if memory.scope in ("session", "user") else EVERYBODY
+        passages = tuple(
+            Passage(start=start, text=piece, own=" ".join(analyse(f"{headed} {piece}")))
+            for start, piece in split(memory.text, self._settings.passage_chars)
+        )
+        private = memory.scope == "session"
+        return Page(
+            owner=owner or EVERYBODY,
+            document=Document(
+                id=memory.id,
+                revision=said_by(memory),
+                event_seq=memory.event_seq,
+                at=milliseconds(memory.updated_at),
+                kind=MEMORY,
+                agent=(memory.agent or "") if private else "",
+                session=(memory.session_id or "") if private else "",
+                labels=labels(memory),
+                key=" ".join(analyse(memory.key or "")),
+                length=sum(passage.own.count(" ") + 1 for passage in passages),
+                begins=milliseconds(memory.valid_from) if memory.valid_from else 0,
+                ends=min(
+                    (milliseconds(end) for end in (memory.valid_to, memory.expires_at) if end),
+                    default=1 << 62,
+                ),
+            ),
+            passages=passages,
+        )
+
+
+def _says(kind: str, text: str) -> tuple[str, ...]:
+    """Instructions and preferences hold for questions that do not name them."""
+    if kind != "user_message":
+        return ()
+    found = ("instruction", standing(text)), ("preference", preference(text))
+    return tuple(f"says:{what}" for what, said in found if said)
+
+
+def labels(memory: Memory) -> tuple[str, ...]:
+    """What a memory can be filtered by."""
+    says = {"rules": ("says:instruction",), "preferences": ("says:preference",)}
+    return (
+        *says.get(memory.category, ()),
+        f"scope:{memory.scope}",
+        "what:memory",
+        f"kind:{memory.kind}",
+        f"category:{memory.category}",
+        *(f"tag:{tag}" for tag in memory.tags),
+        *([f"applies_to:{memory.applies_to}"] if memory.applies_to else ()),
+    )
+
+
+def milliseconds(moment: str) -> int:
+    """A time as a number; 0 for what is none."""
+    try:
+        return round(datetime.fromisoformat(moment).timestamp() * 1000)
+    except (ValueError, TypeError, OverflowError):
+        return 0
