@@ -2,8 +2,8 @@
 
     python -m bench.levels DATA [--embedder static] [--json]
 
-Ten turns of LoCoMo and BEAM at a time are remembered as one episode, its first 60,000 characters. A
-question is right when the episodes that hold its evidence come among the first; the same with nothing but
+Ten turns of LoCoMo and BEAM at a time are remembered as one episode, its first 60,000 characters. Counted
+is the share of the episodes with a question's evidence among the first hits; the same with nothing but
 summaries remembered, and with both.
 """
 

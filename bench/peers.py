@@ -12,11 +12,14 @@ is 1 and standard error says what failed.
 Everyone gets a fresh store for each conversation and one call for each turn: Holdfast with the speaker
 as a field, the others with `speaker: text`. A score is no reason to leave a hit out, for nobody. Vectors
 come from the same embedder: Holdfast calls it, peers ask for it over the loopback (the row «embedding
-alone» is what that costs), agent-memfas and FTS5 have no use for it. With `minilm` Holdfast also uses
-its static table, as it does for everyone who installs MiniLM. R@5, R@10, nDCG@10 and the times are of
-asking for 10 (FTS5 always fetches 200); R≤2k is of asking for 200 and taking whole texts in rank order
-up to 2,000 tokens. Questions go round: each is put to everyone before the next one. Sizes are of the
-installed packages and what they need, Python left out, and Holdfast's include its embedder's.
+alone» is what that costs), agent-memfas and FTS5 have no use for it. Over the loopback a question is
+embedded like any text; Holdfast weighs its words when the table is static, and with `minilm` it uses
+both, as it does for everyone who installs MiniLM.
+
+R@5, R@10, nDCG@10 and the times are of asking for 10 (FTS5 always fetches 200); R≤2k is of asking for
+200 and taking texts in rank order up to 2,000 tokens, names of speakers not counted. Questions go round:
+each is put to everyone before the next one. Sizes are of the installed packages and what they need,
+Python left out, and Holdfast's include its embedder's.
 """
 
 from __future__ import annotations

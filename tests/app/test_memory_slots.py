@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.app import learning
 from holdfast.errors import Conflict, Denied, NotFound
 from holdfast.model.memories import Memory, slot
 from tests.property.effort import examples
@@ -180,10 +181,26 @@ def test_what_comes_later_ends_what_stands_when_it_comes(tmp_path: Path) -> None
 
 def test_what_held_once_does_not_end_what_holds(hf: Holdfast) -> None:
     stands = hf.remember(key="db", value="postgres")
-    once = hf.remember(key="db", value="oracle", valid_to="2020-01-01T00:00:00Z")
+    for n in range(20):
+        once = hf.remember(key="db", value=f"oracle {n}", valid_to="2020-01-01T00:00:00Z")
     assert once.superseded_by is None
     assert [memory.id for memory in hf.list()] == [stands.id]
-    assert [memory.id for memory in hf.list(state="expired")] == [once.id]
+    assert len(hf.list(state="expired")) == 20
+    with pytest.raises(Conflict, match=stands.id):
+        hf.revise(once.id, valid_to=None)
+    new = hf.remember(key="db", value="mysql")
+    assert hf.get(stands.id).superseded_by == new.id
+    hf.forget(new.id, reason="wrong")
+    hf.revise(once.id, valid_to=None)
+    last = hf.remember(key="db", value="sqlite")
+    assert [memory.id for memory in hf.list()] == [last.id]
+
+
+def test_what_ends_when_something_comes_is_not_derived_from_it(hf: Holdfast) -> None:
+    old = hf.remember(key="db", value="sqlite")
+    hf.remember(key="db", value="pg", valid_from="2999-01-01T00:00:00Z", sources=[said(hf)])
+    assert hf.get(old.id).valid_to == "2999-01-01T00:00:00.000Z"
+    assert hf.get(old.id).sources == ()
 
 
 # ---- any sequence, and many at once -------------------------------------------------------------
@@ -275,6 +292,20 @@ def test_what_was_superseded_while_it_was_said_again_is_said_anew(
     again = hf.remember(key="db", value="postgres")
     assert (again.id != first.id, again.value) == (True, "postgres")
     assert [memory.id for memory in hf.list()] == [again.id]
+
+
+def test_a_retry_finishes_what_a_crash_left(
+    hf: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = holdfast.open(tmp_path, project="p", user="ana")
+    meanwhile(hf, monkeypatch, lambda: other.remember(key="db", value="theirs"))
+    with monkeypatch.context() as crash:
+        crash.setattr(learning, "settle", lambda home, *_: 1 / 0 if home is hf else None)
+        with pytest.raises(ZeroDivisionError):
+            hf.remember(key="db", value="mine", event_id="own")
+    assert len(hf.list()) == 2
+    mine = hf.remember(key="db", value="mine", event_id="own")
+    assert [memory.id for memory in hf.list()] == [mine.id]
 
 
 def meanwhile(hf: Holdfast, monkeypatch: pytest.MonkeyPatch, act: Any) -> None:

@@ -88,15 +88,18 @@ def test_nobody_puts_a_memory_into_a_slot_of_somebody_else(user: Any, place: lis
 def test_uses_are_counted_for_those_who_may_see(told: list[Entry]) -> None:
     events = recorded(told)
     runner = reading(told)
-    counts = runner.read(lambda r: knowledge.usage(r, [*IDS, "evt-1"]))
     for memory in runner.read(lambda r: list(knowledge.memories(r))):
         mine = [e for e in events if e.kind == "memory_used" and visible(memory, e.user, None)]
         cited = sum(memory.id in event.payload["cited"] for event in mine)
         wrong = sum(memory.id in event.payload["wrong"] for event in mine)
         assert (memory.usage.cited, memory.usage.wrong) == (cited, wrong)
-        assert counts[memory.id] == memory.usage
         alone = runner.read(lambda r, one=memory.id: knowledge.memory(r, one))  # type: ignore[misc]
         assert alone == memory
+    counts = runner.read(lambda r: knowledge.usage(r, [*IDS, "evt-1"], "ben"))
+    bens = [e.payload for e in events if e.kind == "memory_used" and e.user == "ben"]
+    for one in IDS:
+        cited = sum(one in said["cited"] for said in bens)
+        assert counts[one].cited == cited
     assert counts["evt-1"] == Usage()
 
 
@@ -106,12 +109,11 @@ def test_a_recall_counts_each_memory_it_found() -> None:
         entry(type="memory_recall@1", payload={"ids": ["mem_a", 5, None, "", "a b"]}, user="ben"),
         entry(type="memory_recall@1", payload={"ids": "mem_a"}),
     ]
-    counts = reading(told).read(lambda r: knowledge.usage(r, ["mem_a", "evt-1", "mem_b"]))
-    assert {one: usage.retrieved for one, usage in counts.items()} == {
-        "mem_a": 2,
-        "evt-1": 1,
-        "mem_b": 0,
-    }
+    for user, found in (("ana", [1, 1, 0]), ("ben", [1, 0, 0])):
+        counts = reading(told).read(
+            lambda r, user=user: knowledge.usage(r, ["mem_a", "evt-1", "mem_b"], user)  # type: ignore[misc]
+        )
+        assert [usage.retrieved for usage in counts.values()] == found
     assert len(folded(recorded(told), views=(UsageView(),))) == 3
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from holdfast.model.search import Wanted
 from holdfast.recall.pages import milliseconds
 from holdfast.record import limits
 
+from . import memories
 from .reserved import own_scope
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
         labels=tuple(labels),
         since=_moment(asked.since),
         until=_moment(asked.until),
-        now=hf.clock.now_ms(),
+        now=milliseconds(memories.now(hf)),
         as_of=_moment(asked.as_of),
     )
 
@@ -76,15 +77,15 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
 def _scope(said: str | None) -> str | None:
     if said is None:
         return None
-    if said not in _SCOPES:
+    if not isinstance(said, str) or said not in _SCOPES:
         raise Invalid(f"scope is one of session, user, project, system or all, not {said!r}")
     return _SCOPES[said]
 
 
 def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
     """Tags, each a word."""
-    if isinstance(tags, str):
-        raise Invalid(f"tags is a list of words, not the text {tags!r}")
+    if isinstance(tags, str) or not isinstance(tags, Iterable):
+        raise Invalid(f"tags is a list of words, not {tags!r}")
     return tuple(_tag(tag) for tag in tags)
 
 
@@ -99,12 +100,18 @@ def _moment(said: str | datetime | None) -> int | None:
 
 
 def check(query: str, k: int, min_relevance: float | None) -> None:
+    check_k(k)
     if not isinstance(query, str):
         raise Invalid(f"a question is a text, not {type(query).__name__}")
+    number = isinstance(min_relevance, int | float) and not isinstance(min_relevance, bool)
+    if min_relevance is not None and not (number and 0 <= min_relevance <= 1):
+        raise Invalid(f"min_relevance is a number from 0 to 1, not {min_relevance!r}")
+
+
+def check_k(k: int) -> None:
+    """Invalid for what is not a number of hits."""
     if type(k) is not int or not 1 <= k <= MOST:
         raise Invalid(f"k must be a whole number from 1 to {MOST}, not {k!r}")
-    if min_relevance is not None and not 0 <= min_relevance <= 1:
-        raise Invalid(f"min_relevance lies between 0 and 1, not {min_relevance!r}")
 
 
 def logs(hf: Holdfast, asked: Asked) -> list[Holdfast]:

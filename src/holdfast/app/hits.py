@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.capture.stamp import timestamp
 from holdfast.model.events import Event
-from holdfast.model.memories import Memory, Usage, as_of, current, said_by, visible
-from holdfast.model.recall import Hit
+from holdfast.model.memories import UNUSED, Memory, Usage, as_of, current, said_by, visible
+from holdfast.model.recall import Hit, RecallSettings
 from holdfast.model.search import MEMORY, Wanted
-from holdfast.recall.gather import Shelf
+from holdfast.recall.gather import Candidate, Shelf
 from holdfast.recall.pipeline import Answered
-from holdfast.recall.rank import Ranked
+from holdfast.recall.rank import Ranked, most, ranked
 from holdfast.views import knowledge
 from holdfast.views.runner import Reading
 
@@ -24,100 +26,134 @@ from .asking import Asked
 if TYPE_CHECKING:
     from .holdfast import Holdfast
 
+#: candidates looked at together before it is asked whether more could still be among the first
+_TOGETHER = 64
 
-class Known(msgspec.Struct, frozen=True, kw_only=True):
+
+class Known(msgspec.Struct, kw_only=True):
     """What the views know about the candidates that may be answered."""
 
-    places: list[int]
-    memories: dict[str, Memory]
-    usage: dict[str, Usage]
+    places: list[int] = msgspec.field(default_factory=list)
+    memories: dict[str, Memory] = msgspec.field(default_factory=dict)
+    usage: dict[str, Usage] = msgspec.field(default_factory=dict)
 
 
-def known(
-    hf: Holdfast, asked: Asked, answered: Answered, shelves: Sequence[Shelf], wanted: Wanted
-) -> Known:
-    candidates = answered.scored.candidates
-    memories: dict[str, Memory] = {}
-    usage: dict[str, Usage] = {}
-    for log in hf.logs(asked.user):
-        mine = [
-            candidates[n].document
-            for n in answered.finalists
-            if shelves[candidates[n].shelf].project == log.project.id
-        ]
-        ids = [document.id for document in mine]
-        of_memories = [document.id for document in mine if document.kind == MEMORY]
+class Ranker:
+    """The best of an answer: no more of it is looked up than can be among the first."""
 
-        def ask(
-            reading: Reading, ids: Sequence[str] = ids, some: Sequence[str] = of_memories
-        ) -> None:
-            usage.update(knowledge.usage(reading, ids))
-            for one in some:
-                found = knowledge.memory(reading, one)
-                if found is not None:
-                    memories[one] = found
+    def __init__(
+        self,
+        hf: Holdfast,
+        asked: Asked,
+        answered: Answered,
+        shelves: Sequence[Shelf],
+        wanted: Wanted,
+    ) -> None:
+        self._hf = hf
+        self._asked = asked
+        self._answered = answered
+        self._shelves = shelves
+        self._wanted = wanted
+        self.knows = Known()
 
-        if mine:
-            log.views.read(ask)
-    if wanted.as_of is not None:
-        usage = {}
-    places = [n for n in answered.finalists if _answerable(answered, n, memories, asked, wanted)]
-    return Known(places=places, memories=memories, usage=usage)
+    def best(self, k: int, settings: RecallSettings, floor: float, *, broad: bool) -> list[Ranked]:
+        """The first k that are relevant enough, in their last order."""
+        relevance, found = self._answered.scored.relevance, list[Ranked]()
+        waiting = iter([n for n in self._answered.order if relevance[n] >= floor])
+        while some := list(islice(waiting, _TOGETHER)):
+            self._look_up(some)
+            now = self._wanted.as_of or self._hf.clock.now_ms()
+            found = ranked(
+                self._answered.scored,
+                self.knows.places,
+                self.knows.memories,
+                self.knows.usage,
+                settings,
+                now,
+                broad=broad,
+            )
+            reach = most(float(relevance[some[-1]]), settings)
+            if not broad and len(found) >= k and found[k - 1].final > reach:
+                break
+        return found[:k]
 
+    def _look_up(self, places: Sequence[int]) -> None:
+        candidates = self._answered.scored.candidates
+        for log in self._hf.logs(self._asked.user):
+            mine = [
+                candidates[n].document
+                for n in places
+                if self._shelves[candidates[n].shelf].project == log.project.id
+            ]
+            if mine:
+                turns = [document.id for document in mine if document.kind != MEMORY]
+                memories = {document.id for document in mine if document.kind == MEMORY}
+                log.views.read(partial(self._read, turns=turns, memories=memories))
+        self.knows.places += [n for n in places if self._answerable(candidates[n])]
 
-def _answerable(
-    answered: Answered, n: int, memories: dict[str, Memory], asked: Asked, wanted: Wanted
-) -> bool:
-    """May this be answered? Of a memory only what holds, at the time that is asked about."""
-    document = answered.scored.candidates[n].document
-    if document.kind != MEMORY:
+    def _read(self, reading: Reading, turns: list[str], memories: set[str]) -> None:
+        if self._wanted.as_of is None:
+            self.knows.usage |= knowledge.usage(reading, turns, self._asked.user)
+        for one in memories - self.knows.memories.keys():
+            found = knowledge.memory(reading, one)
+            if found is not None:
+                self.knows.memories[one] = found
+                self.knows.usage[one] = found.usage if self._wanted.as_of is None else UNUSED
+
+    def _answerable(self, candidate: Candidate) -> bool:
+        """May this be answered? Of a memory only what holds, at the time that is asked about."""
+        document = candidate.document
+        if document.kind != MEMORY:
+            return True
+        memory = self.knows.memories.get(document.id)
+        if memory is None or not visible(memory, self._asked.user, self._asked.agent):
+            return False
+        moment = self._wanted.as_of
+        at = timestamp(self._wanted.now if moment is None else moment)
+        then = memory if moment is None else as_of(memory, at)
+        if then is None or said_by(then) != document.revision or not current(then, at):
+            return False
+        self.knows.memories[document.id] = then
         return True
-    memory = memories.get(document.id)
-    if memory is None or not visible(memory, asked.user, asked.agent):
-        return False
-    at = timestamp(wanted.as_of if wanted.as_of is not None else wanted.now)
-    then = memory if wanted.as_of is None else as_of(memory, at)
-    if then is None or said_by(then) != document.revision or not current(then, at):
-        return False
-    memories[document.id] = then
-    return True
 
+    def hits(self, best: Sequence[Ranked]) -> Iterable[Hit]:
+        """What is shown of them; what the log does not hold any more is not."""
+        events = self._events(best)
+        places = {id(self._answered.scored.candidates[n]): n for n in self.knows.places}
+        for one in best:
+            document = one.candidate.document
+            memory, event = self.knows.memories.get(document.id), events.get(document.id)
+            if memory is None and (event is None or event.erased):
+                self._hf.library.tell(f"{document.id} was found, and the log does not hold it")
+                continue
+            beside = self._answered.beside[places[id(one.candidate)]]
+            yield Hit(
+                id=document.id,
+                text=_shown(one, memory),
+                score=one.final,
+                relevance=one.relevance,
+                parts=one.parts,
+                project=self._shelves[one.candidate.shelf].project,
+                at=memory.updated_at if memory is not None else event.timestamp if event else "",
+                speaker=document.speaker,
+                event=event,
+                memory=memory,
+                trust=memory.trust if memory is not None else event.trust if event else 0,
+                usage=self.knows.usage.get(document.id, UNUSED),
+                related=_related(memory, event, beside, self._asked.user),
+            )
 
-def hits(
-    hf: Holdfast,
-    best: Sequence[Ranked],
-    answered: Answered,
-    shelves: Sequence[Shelf],
-    knows: Known,
-) -> Iterable[Hit]:
-    turns = sorted(
-        one.candidate.document.event_seq for one in best if one.candidate.document.kind != MEMORY
-    )
-    events = {event.event_id: event for event in history.at(hf, turns)}
-    places = {id(answered.scored.candidates[n]): n for n in answered.finalists}
-    for one in best:
-        document = one.candidate.document
-        memory = knows.memories.get(document.id)
-        event = events.get(document.id)
-        if memory is None and (event is None or event.erased):
-            hf.library.tell(f"{document.id} was found and is not in the log; `holdfast rebuild`")
-            continue
-        beside = answered.beside.get(places[id(one.candidate)], ())
-        yield Hit(
-            id=document.id,
-            text=_shown(one, memory),
-            score=one.final,
-            relevance=one.relevance,
-            parts=one.parts,
-            project=shelves[one.candidate.shelf].project,
-            at=memory.updated_at if memory is not None else event.timestamp if event else "",
-            speaker=document.speaker,
-            event=event,
-            memory=memory,
-            trust=memory.trust if memory is not None else event.trust if event else 0,
-            usage=knows.usage.get(document.id, Usage()),
-            related=_related(memory, event, beside),
-        )
+    def _events(self, best: Sequence[Ranked]) -> dict[str, Event]:
+        found: dict[str, Event] = {}
+        for log in self._hf.logs(self._asked.user):
+            turns = sorted(
+                one.candidate.document.event_seq
+                for one in best
+                if one.candidate.document.kind != MEMORY
+                and self._shelves[one.candidate.shelf].project == log.project.id
+            )
+            found |= {event.event_id: event for event in history.at(log, turns)}
+        return found
 
 
 def _shown(one: Ranked, memory: Memory | None) -> str:
@@ -129,8 +165,10 @@ def _shown(one: Ranked, memory: Memory | None) -> str:
 
 
 def _related(
-    memory: Memory | None, event: Event | None, beside: tuple[str, ...]
+    memory: Memory | None, event: Event | None, beside: tuple[str, ...], user: str
 ) -> tuple[str, ...]:
+    """What belongs to it; the events a memory was learnt from are named to whose they are."""
     if memory is not None:
-        return (*memory.supersedes, *memory.sources, *memory.lineage)
+        own = (*memory.sources, *memory.lineage) if memory.user == user else ()
+        return (*memory.supersedes, *own)
     return (*beside, *(event.sources if event is not None else ()))

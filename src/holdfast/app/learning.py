@@ -67,11 +67,11 @@ class Plan:
 
     def add(self, said: Said, scope: str) -> str:
         """Plan one memory; the id of the one that will say it."""
-        known = self._recorded(said)
-        if known is not None:
-            return known
         replaced = [find(self._hf, one, self._author) for one in said.supersedes or ()]
         new = self._made(said, scope)
+        known = self._recorded(new)
+        if known is not None:
+            return known
         if any(not _may_replace(new.memory, one) for _, one in replaced):
             raise Denied("what came from outside cannot supersede what did not")
         place = slot(new.memory)
@@ -92,19 +92,22 @@ class Plan:
 
     # ---- planning --------------------------------------------------------------------------
 
-    def _recorded(self, said: Said) -> str | None:
-        """The memory a retry is about."""
-        event = self.home.log.find(said.event_id) if said.event_id is not None else None
+    def _recorded(self, new: _New) -> str | None:
+        """The memory a retry is about; the first try may have ended before it looked again."""
+        event_id, place = new.said.event_id, slot(new.memory)
+        event = self.home.log.find(event_id) if event_id is not None else None
         if event is None:
             return None
         given = event.payload if isinstance(event.payload, dict) else {}
         mine = (event.user, event.agent) == (self._author.user, self._author.agent)
         same = {
-            "memory_learned": given.get("text") == content(self.home, said)["text"],
+            "memory_learned": given.get("text") == new.memory.text,
             "memory_revised": True,
         }
         if not mine or not same.get(event.kind):
-            raise Conflict(f"event {said.event_id} is there already and says something else")
+            raise Conflict(f"event {event_id} is there already and says something else")
+        if place is not None:
+            self._contested[place] = new.when
         return str(given.get("memory"))
 
     def _made(self, said: Said, scope: str) -> _New:
@@ -156,11 +159,11 @@ class Plan:
         begins = new.memory.valid_from
         if begins is None or state(new.memory, new.when) != "coming":
             return
+        of_itself = replace(new, traced=replace(new.traced, sources=()))
         for one in standing:
             if _may_replace(new.memory, one) and (one.valid_to is None or one.valid_to > begins):
-                self._say(
-                    "memory_revised", {"memory": one.id, "changes": {"valid_to": begins}}, new
-                )
+                payload = {"memory": one.id, "changes": {"valid_to": begins}}
+                self._say("memory_revised", payload, of_itself)
 
     def _replace(self, home: Holdfast, old: Memory, new: _New) -> None:
         """Supersede what the caller named, wherever it is kept."""

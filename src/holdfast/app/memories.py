@@ -206,7 +206,9 @@ def revise(hf: Holdfast, author: Author, memory_id: str, changes: Mapping[str, A
     if not fields and not traced.sources:
         return memory
     after = model.filled(memory, fields)
-    place = slot(after) if slot(after) != slot(memory) else None
+    when = said.at or timestamp(home.clock.now_ms())
+    comes = slot(after) != slot(memory) or (current(after, when) and not current(memory, when))
+    place = slot(after) if comes else None
     payload = {"memory": memory.id, "changes": fields}
     own = {"at": said.at, "event_id": said.event_id}
     draft = author.draft(

@@ -33,6 +33,7 @@ from holdfast.views.every import shape
 from holdfast.views.runner import Runner
 
 from . import project as projects
+from . import sessions
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
 from .library import library
 
@@ -53,7 +54,8 @@ def open(  # noqa: A001  (the public name)
     said otherwise; `now` brings another clock, in milliseconds since 1970.
     """
     found, chosen = locate(home, project, path)
-    return _opened(found, chosen, _clock(now), user or _person())
+    principal = _person() if user is None else sessions.one("user", user)
+    return _opened(found, chosen, _clock(now), principal)
 
 
 def _opened(

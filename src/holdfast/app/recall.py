@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import Damaged
+from holdfast.errors import Damaged, Invalid
 from holdfast.model.events import Draft
 from holdfast.model.recall import Found, RecallSettings
 from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.recall.gather import Shelf
 from holdfast.recall.pipeline import Answered, answer
-from holdfast.recall.question import question
-from holdfast.recall.rank import ranked
+from holdfast.recall.question import Question, question
 from holdfast.views import state as views
 from holdfast.views.runner import Reading
 
 from .asking import Asked, check, logs, wanted_by
-from .hits import hits, known
+from .hits import Ranker
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -38,27 +37,19 @@ def recall(
 ) -> Found:
     """What this person's memory holds about a question, the right thing first."""
     check(query, k, min_relevance)
-    chosen = settings or hf.settings.recall
+    chosen = hf.settings.recall if settings is None else settings
+    if not isinstance(chosen, RecallSettings):
+        raise Invalid("settings are a RecallSettings: replace fields of hf.settings.recall")
     floor = chosen.min_relevance if min_relevance is None else min_relevance
     wanted = wanted_by(hf, asked)
-    found = _answered(hf, query, k, asked, wanted, chosen)
-    if found is None:
+    answered = _answered(hf, question(query), asked, wanted, chosen)
+    if answered is None:
         return Found(hits=(), confidence=0.0, query=query, notices=_notices(hf, asked))
-    answered, shelves = found
-    knows = known(hf, asked, answered, shelves, wanted)
-    order = ranked(
-        answered.scored,
-        knows.places,
-        knows.memories,
-        knows.usage,
-        chosen,
-        wanted.as_of or wanted.now,
-        broad=question(query).broad,
-    )
-    best = [one for one in order if one.relevance >= floor][:k]
+    ranker = Ranker(hf, asked, *answered, wanted)
+    best = ranker.best(k, chosen, floor, broad=question(query).broad)
     return Found(
-        hits=tuple(hits(hf, best, answered, shelves, knows)),
-        confidence=answered.scored.confidence,
+        hits=tuple(ranker.hits(best)),
+        confidence=answered[0].scored.confidence,
         query=query,
         notices=_notices(hf, asked),
     )
@@ -68,21 +59,20 @@ def recall(
 
 
 def _answered(
-    hf: Holdfast, query: str, k: int, asked: Asked, wanted: Wanted, settings: RecallSettings
+    hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
 ) -> tuple[Answered, list[Shelf]] | None:
     """The answer of the shelves; those that turn out to be damaged are made anew, once."""
     try:
-        return _asked_once(hf, query, k, asked, wanted, settings)
+        return _asked_once(hf, asking, asked, wanted, settings)
     except Damaged as exc:
         for log in hf.logs(asked.user):
             log.library.discard(str(exc))
-        return _asked_once(hf, query, k, asked, wanted, settings)
+        return _asked_once(hf, asking, asked, wanted, settings)
 
 
 def _asked_once(
-    hf: Holdfast, query: str, k: int, asked: Asked, wanted: Wanted, settings: RecallSettings
+    hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
 ) -> tuple[Answered, list[Shelf]] | None:
-    asking = question(query)
     where = logs(hf, asked)
     unfinished = _unfinished(hf, asked)
     if not asking.text.strip() or not where:
@@ -99,7 +89,7 @@ def _asked_once(
         ]
         embedders = hf.library.embedders()
         tell = hf.library.tell
-        found = answer(asking, shelves, embedders, k=k, settings=settings, tell=tell)
+        found = answer(asking, shelves, embedders, settings=settings, tell=tell)
     return found, shelves
 
 
@@ -134,17 +124,36 @@ def up_to_date(hf: Holdfast, progress: Callable[[int, int], None] | None = None)
         log.library.fill(progress)
 
 
-def tracked(found: Found, asked: Asked) -> Draft:
-    """The event that says what was searched for and found."""
+def track(
+    hf: Holdfast, found: Found, *, user: str, agent: str | None, session_id: str | None
+) -> None:
+    """Write down what was searched for and found: here, and in each log where hits lie."""
+    for log in hf.logs(user):
+        mine = [hit.id for hit in found if hit.project == log.project.id]
+        if mine or log is hf:
+            said = {
+                "query": found.query,
+                "ids": mine,
+                "confidence": round(found.confidence, 3),
+            }
+            log.record([note(hf, log, "memory_recall", said, (user, agent, session_id))])
+
+
+def note(
+    hf: Holdfast,
+    log: Holdfast,
+    kind: str,
+    said: dict[str, Any],
+    whose: tuple[str, str | None, str | None],
+) -> Draft:
+    """An event about memories of a log; sessions are known in their own project only."""
+    user, agent, session_id = whose
+    here = log is hf
     return Draft(
-        type="memory_recall",
-        payload={
-            "query": found.query,
-            "ids": [hit.id for hit in found],
-            "confidence": round(found.confidence, 3),
-        },
+        type=kind,
+        payload=said,
         origin="system",
-        session_id=asked.session_id,
-        agent=asked.agent,
-        user=asked.user,
+        session_id=session_id if here else None,
+        agent=agent if here else None,
+        user=user,
     )

@@ -64,7 +64,7 @@ class Recalling:
         hf = cast("Holdfast", self)
         found = recall.recall(hf, query, k, asked, min_relevance=min_relevance, settings=settings)
         if track:
-            hf.record([recall.tracked(found, asked)])
+            recall.track(hf, found, user=asked.user, agent=asked.agent, session_id=session_id)
         return found
 
     def retrieve_by_tags(
@@ -131,16 +131,14 @@ class SessionRecalling:
     def _given(self, found: Found) -> None:
         """The model is given these: write that down, and watch what it says next."""
         s = cast("Session", self)
-        of = Asked(user=s.principal, agent=s.agent, session_id=s.id)
-        s._hf.record([recall.tracked(found, of)])
-        s.watching = citing.Watch(found)
+        recall.track(s._hf, found, user=s.principal, agent=s.agent, session_id=s.id)
+        s.watching.append(citing.Watch(found))
 
     def _watched(self, event: Event, *, done: bool) -> None:
         """What the model said or did: which of the hits it was given show in it?"""
         s = cast("Session", self)
-        if s.watching is None:
-            return
-        citing.look(s._hf, s.watching, event.words, user=s.principal)
-        if done:
-            watch, s.watching = s.watching, None
-            citing.record(s._hf, watch, user=s.principal, agent=s.agent, session_id=s.id)
+        for watch in s.watching:
+            citing.look(s._hf, watch, event.words, user=s.principal)
+        if done and s.watching:
+            citing.record(s._hf, s.watching, user=s.principal, agent=s.agent, session_id=s.id)
+            s.watching = []

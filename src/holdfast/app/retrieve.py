@@ -13,7 +13,7 @@ from holdfast.model.memories import Memory, current, visible
 from holdfast.model.search import EVERYBODY
 from holdfast.views import knowledge
 
-from .asking import MOST, Asked, logs, wanted_by
+from .asking import MOST, Asked, check_k, logs, wanted_by
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Memory]:
     """Memories with any of these tags, the important and then the newer first."""
+    check_k(k)
     if not tags:
         raise Invalid("name at least one tag")
     any_label = tuple(f"tag:{tag}" for tag in tags)
@@ -30,7 +31,9 @@ def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Mem
 
 def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
     """Memories of the last so many hours, the newest first."""
-    if isinstance(hours, bool) or not isinstance(hours, int | float) or hours <= 0:
+    check_k(k)
+    number = isinstance(hours, int | float) and not isinstance(hours, bool)
+    if not number or not 0 < hours < float("inf"):
         raise Invalid(f"hours is a number above 0, not {hours!r}")
     since = timestamp(max(0, round(hf.clock.now_ms() - hours * 3_600_000)))
     narrowed = msgspec.structs.replace(asked, since=since)

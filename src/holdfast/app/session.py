@@ -49,7 +49,7 @@ class Session(SessionRecalling):
         self._to_check = session_id is not None
         self._over = False
         #: what the model was given and has not answered to yet
-        self.watching: citing.Watch | None = None
+        self.watching: list[citing.Watch] = []
         self._details = {k: v for k, v in (details or {}).items() if v is not None}
 
     # ---- beginning and end -----------------------------------------------------------------

@@ -62,10 +62,10 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     preference: Weight = 0.7
     #: full sentences say more than "yes, great"; counted up to thirty words
     length: Weight = 1.0
-    #: something was decided, or is still open: about a third of a person's prior, so that it settles
+    #: something was decided, or is still open: half of a person's prior, so that it settles
     #: ties and no more
-    decision: Weight = 0.7
-    open_thread: Weight = 0.7
+    decision: Weight = 1.0
+    open_thread: Weight = 1.0
     #: the question holds the fact's key, or names a file, an identifier, an error code it holds
     exact: Weight = 2.0
 

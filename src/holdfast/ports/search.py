@@ -102,12 +102,20 @@ class SearchIndex(Protocol):
         """Every passage of these documents, by number."""
         ...
 
+    def numbers_of(self, shelf: int, documents: Sequence[int]) -> dict[int, list[int]]:
+        """The numbers of the passages of these documents, in order."""
+        ...
+
     def owners(self, shelf: int, numbers: Sequence[int]) -> dict[int, int]:
         """The documents these passages belong to."""
         ...
 
     def made_by(self, shelf: int, seqs: Sequence[int], wanted: Wanted) -> list[int]:
         """The documents that these events made, if they are wanted."""
+        ...
+
+    def ids(self, shelf: int, documents: Sequence[int]) -> dict[int, str]:
+        """The ids of these documents."""
         ...
 
     def documents(self, shelf: int, numbers: Sequence[int]) -> dict[int, Document]:

@@ -13,7 +13,7 @@ from holdfast.text.stems import stem
 from holdfast.text.words import analyse
 
 #: information, in nats, the repeated words must carry together, and one word alone
-ENOUGH, ALONE = 9.0, 5.5
+ENOUGH, ALONE = 9.0, 4.5
 #: at least so many words, unless one alone is rare and holds a digit: a number, a version, a date
 FEWEST = 2
 #: a hit that shows much less than another was probably not what the reply was made from

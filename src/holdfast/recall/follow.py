@@ -60,6 +60,7 @@ class Follower:
         #: events up to here are on other shelves
         self.after: Position | None = None
         self._binder: Binder | None = None
+        self._nothing_yet = False
         self._bound_to: Position | None = None
 
     def up_to_date(self, progress: Progress | None = None) -> None:
@@ -119,11 +120,10 @@ class Follower:
         self, base: Position | None, events: list[Event], position: Position, *, anew: bool
     ) -> bool:
         if self._binder is None or base != self._bound_to or anew:
-            recent = (lambda *_: []) if anew else self._recent
-            self._binder = Binder(recent, self._settings)
-        pages = [page for event in events if (page := self._binder.turn(event)) is not None]
+            self._binder = Binder(self._recent, self._settings)
+        self._nothing_yet = anew
         touched = self._touched(events)
-        pages += [page for _, pages_of in touched for page in pages_of]
+        pages = self._pages(self._binder, events, touched)
         rows = self._embedded(pages)
 
         def numbered(shelf: int, passages: Sequence[Passage]) -> None:
@@ -134,18 +134,33 @@ class Follower:
             pages,
             position,
             anew=anew,
-            current={memory.id: _holds(memory) for memory, _ in touched},
+            current={memory.id: _holds(memory) for memory in touched},
             numbered=numbered,
         )
         self._bound_to = position if done else None
+        self._binder.rest()
         return done
 
     def _recent(self, owner: str, session: str) -> list[Passage]:
+        if self._nothing_yet:  # what the index holds is of another log
+            return []
         return self.index.recent(owner, session, _RECENT)
 
-    def _touched(self, events: list[Event]) -> list[tuple[Memory, list[Page]]]:
-        """The memories these events are about, each with a page for everything it ever said."""
-        assert self._binder is not None  # noqa: S101  (made by the caller)
+    def _pages(self, binder: Binder, events: list[Event], touched: list[Memory]) -> list[Page]:
+        """The pages these events make, in the order of the log: however an index came to be, the
+        same passages have the same numbers."""
+        said = {said_by(one): one for memory in touched for one in revisions(memory)}
+        made: list[Page | None] = []
+        for event in events:
+            if event.kind in ("memory_learned", "memory_revised"):
+                memory = said.get(event.event_seq)
+                made.append(binder.memory(memory) if memory is not None else None)
+            else:
+                made.append(binder.turn(event))
+        return [page for page in made if page is not None]
+
+    def _touched(self, events: list[Event]) -> list[Memory]:
+        """The memories these events are about, as they are now."""
         ids = dict.fromkeys(
             str(event.payload["memory"])
             for event in events
@@ -159,12 +174,7 @@ class Follower:
             if event.kind == "memory_merged" and isinstance(event.payload, dict)
             for other in event.payload.get("from", ())
         ]
-        found = self._memories([*ids, *map(str, merged)]) if ids else []
-        bind = self._binder.memory
-        return [
-            (memory, [page for one in revisions(memory) if (page := bind(one)) is not None])
-            for memory in found
-        ]
+        return self._memories([*ids, *map(str, merged)]) if ids else []
 
     # ---- vectors ---------------------------------------------------------------------------
 

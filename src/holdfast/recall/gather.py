@@ -49,7 +49,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     document: Document
     passages: tuple[Passage, ...]
-    #: the document that followed it in its session, as passages; for what an answer says
+    #: the passages of the turn that followed it in its session
     next: tuple[int, ...] = ()
     before: int = 0
     after: int = 0
@@ -102,8 +102,9 @@ class Gatherer:
         documents = shelf.index.documents(shelf.number, numbers)
         beside = shelf.index.beside(shelf.number, numbers)
         following = sorted({after for _, after in beside.values() if after})
+        behind = shelf.index.numbers_of(shelf.number, following)
         passages: dict[int, list[Passage]] = {}
-        for passage in shelf.index.passages_of(shelf.number, sorted({*numbers, *following})):
+        for passage in shelf.index.passages_of(shelf.number, numbers):
             passages.setdefault(passage.document, []).append(passage)
         for number in numbers:
             before, after = beside.get(number, (0, 0))
@@ -112,7 +113,7 @@ class Gatherer:
                 number=number,
                 document=documents[number],
                 passages=tuple(passages.get(number, ())),
-                next=tuple(p.number for p in passages.get(after, ())),
+                next=tuple(behind.get(after, ())),
                 before=before,
                 after=after,
             )

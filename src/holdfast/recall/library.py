@@ -14,7 +14,7 @@ from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.model.events import Position
 from holdfast.model.memories import Memory
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import Wanted
+from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.ports.embed import Embedder
 from holdfast.ports.log import EventLog
 from holdfast.ports.search import SearchIndex
@@ -80,8 +80,8 @@ class Library:
         return [embedder for embedder, _ in self._open().arms]
 
     def frequency(self, owner: str, words: Sequence[str]) -> tuple[int, dict[str, int]]:
-        """How many passages an owner has, and how many hold each of these words."""
-        with self.shelves([owner], Wanted(now=0)) as shelves:
+        """How many passages an owner may see, and how many hold each of these words."""
+        with self.shelves([owner, EVERYBODY], Wanted(now=0)) as shelves:
             found = dict.fromkeys(words, 0)
             for shelf in shelves:
                 for word, times in shelf.index.frequency(shelf.number, words).items():

@@ -118,11 +118,14 @@ class Binder:
             for passage in self._recent(owner, session) if session else ():
                 turn = turns.setdefault(passage.document, len(turns))
                 known.append((turn, passage.own.split()))
-        if len(self._said) >= _MOST_SESSIONS:
-            self._said.pop(next(iter(self._said)))
         if session:
             self._said[owner, session] = known
         return known
+
+    def rest(self) -> None:
+        """What was bound is on its shelf now, so most of it need not be kept at hand."""
+        while len(self._said) > _MOST_SESSIONS:
+            self._said.pop(next(iter(self._said)))
 
     def memory(self, memory: Memory) -> Page | None:
         """The page of one revision of a memory."""

@@ -11,17 +11,18 @@ from holdfast.ports.embed import Embedder
 
 from .gather import Gatherer, Shelf, queries, rare
 from .question import Question
-from .rank import finalists
+from .rank import by_relevance
 from .score import Scored, Scorer
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True):
-    """A ranked pool, and which of it can still be among the first."""
+    """A ranked pool."""
 
     scored: Scored
-    finalists: list[int]
-    #: of each finalist the ids of the turns beside it
-    beside: dict[int, tuple[str, ...]]
+    #: the candidates, the most relevant first
+    order: list[int]
+    #: of each candidate the ids of the turns beside it
+    beside: list[tuple[str, ...]]
 
 
 def answer(
@@ -29,7 +30,6 @@ def answer(
     shelves: Sequence[Shelf],
     embedders: Sequence[Embedder],
     *,
-    k: int,
     settings: RecallSettings,
     tell: Callable[[str], None],
 ) -> Answered:
@@ -38,23 +38,16 @@ def answer(
     seen = queries(embedders, asked, rarity, tell)
     pool = Gatherer(asked, settings, seen, rarity).pool(shelves)
     scored = Scorer(asked, rarity, settings, shelves, seen).score(pool)
-    places = finalists(scored, k)
-    return Answered(
-        scored=scored, finalists=places, beside=_beside(scored, places[: 2 * k], shelves)
-    )
+    return Answered(scored=scored, order=by_relevance(scored), beside=_beside(scored, shelves))
 
 
-def _beside(
-    scored: Scored, places: Sequence[int], shelves: Sequence[Shelf]
-) -> dict[int, tuple[str, ...]]:
-    found: dict[int, tuple[str, ...]] = {}
+def _beside(scored: Scored, shelves: Sequence[Shelf]) -> list[tuple[str, ...]]:
+    names: list[dict[int, str]] = []
     for at, shelf in enumerate(shelves):
-        mine = [n for n in places if scored.candidates[n].shelf == at]
-        around = {
-            n: [m for m in (scored.candidates[n].before, scored.candidates[n].after) if m]
-            for n in mine
-        }
-        wanted = sorted({m for some in around.values() for m in some})
-        documents = shelf.index.documents(shelf.number, wanted)
-        found |= {n: tuple(documents[m].id for m in some) for n, some in around.items()}
-    return found
+        mine = [c for c in scored.candidates if c.shelf == at]
+        wanted = sorted({n for c in mine for n in (c.before, c.after) if n})
+        names.append(shelf.index.ids(shelf.number, wanted))
+    return [
+        tuple(names[c.shelf][n] for n in (c.before, c.after) if n in names[c.shelf])
+        for c in scored.candidates
+    ]

@@ -36,13 +36,19 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float]
 
 
-def finalists(scored: Scored, k: int) -> list[int]:
-    """The candidates that use and time can still bring among the first k, most relevant first."""
-    order = sorted(
+def by_relevance(scored: Scored) -> list[int]:
+    """The candidates, the most relevant first; ties by id."""
+    return sorted(
         range(len(scored.candidates)),
         key=lambda n: (-scored.relevance[n], scored.candidates[n].document.id),
     )
-    return order[: max(3 * k, 60)]
+
+
+def most(relevance: float, settings: RecallSettings) -> float:
+    """What a hit of this relevance can reach at best."""
+    if settings.profile == "seed":
+        return 0.4 * relevance + 0.6
+    return relevance * (1 + settings.recency + settings.importance + settings.usage)
 
 
 def ranked(

@@ -30,6 +30,8 @@ _NOT_PERSONS = frozenset({"model_message", "tool_call", "tool_result"})
 _ROLES = frozenset({"user", "assistant"})
 #: hits among which one answer is shared
 _SHARED = 60
+#: a spread smaller than this share of what a signal could be at most tells nothing apart
+_LEAST = 0.05
 #: passages of a conversation that say what it is about
 _BEST_OF_SESSION = 3
 
@@ -122,7 +124,7 @@ class Scorer:
         worth = np.log1p((len(top) - frequency + 0.5) / (frequency + 0.5))
         share = worth @ has / (worth.sum() or 1.0)
         part = np.full(len(pool), -3.0)
-        part[top] = _standard(share, np.arange(len(top)))
+        part[top] = _standard(share, np.arange(len(top)), _LEAST)
         scaled: Numbers = self._settings.letters * part
         return scaled
 
@@ -178,9 +180,11 @@ class Scorer:
         scale: NDArray[np.int64],
     ) -> dict[str, Numbers]:
         settings, zero = self._settings, np.zeros(len(pool))
+        least = _LEAST * sum(map(self._rarity.weight, self._stems))
+        about = self._about(pool, lexical)
         parts = {
-            "lexical": settings.lexical * _standard(lexical, scale),
-            "session": settings.session * _standard(self._about(pool, lexical), scale),
+            "lexical": settings.lexical * _standard(lexical, scale, least),
+            "session": settings.session * _standard(about, scale, least),
             "vector": zero,
             "static": zero,
             "following": zero,
@@ -223,10 +227,10 @@ class Scorer:
 
     def _spoken(self, pool: Sequence[Candidate]) -> Numbers:
         """Who the question names; when it names everybody it tells nobody apart."""
-        named = set(self._asked.words)
-        said = np.array(
-            [bool(named & (set(analyse(c.document.speaker)) - _ROLES)) for c in pool], float
-        )
+        asked = set(self._asked.words)
+        speakers = {c.document.speaker for c in pool}
+        named = {one for one in speakers if asked & (set(analyse(one)) - _ROLES)}
+        said = np.array([c.document.speaker in named for c in pool], float)
         return self._settings.speaker * (said if 0 < said.sum() < len(said) else 0 * said)
 
     def _person(self, candidate: Candidate) -> float:
@@ -315,12 +319,14 @@ def _top(values: Numbers, most: int) -> NDArray[np.int64]:
     return np.argsort(-values, kind="stable")[:most]
 
 
-def _standard(values: Numbers, scale: NDArray[np.int64], like: Numbers | None = None) -> Numbers:
-    """Values by mean and spread of those that set the scale."""
+def _standard(
+    values: Numbers, scale: NDArray[np.int64], least: float = 0.0, like: Numbers | None = None
+) -> Numbers:
+    """Values by mean and spread of those that set the scale; a spread below the least is noise."""
     of = (values if like is None else like)[scale]
     if not len(of):
         return np.zeros(len(values))
-    standard: Numbers = (values - of.mean()) / (of.std() or 1.0)
+    standard: Numbers = (values - of.mean()) / (max(of.std(), least) or 1.0)
     return standard
 
 

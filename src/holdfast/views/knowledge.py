@@ -37,21 +37,20 @@ def memories(reading: Reading) -> Iterator[Memory]:
 
 
 def in_slot(reading: Reading, place: tuple[str, ...]) -> list[Memory]:
-    """The memories of a slot, current or not, in the order they were learned."""
+    """The latest memories of a slot, current or not, in the order they were learned.
+
+    One that was over when it was learned is not among them.
+    """
     row: Slot = reading.row(SLOTS, slot_key(place)) or Slot()
     found = (memory(reading, one) for one in row.ids)
     mine = [one for one in found if one is not None and slot(one) == place]
     return sorted(mine, key=lambda one: one.event_seq)
 
 
-def usage(reading: Reading, ids: Iterable[str]) -> dict[str, Usage]:
-    """How each of these memories or events was used, by those who may see it."""
-    answer = {}
-    for one in ids:
-        found = _row(reading, one)
-        used = _used(reading, one)
-        answer[one] = _sum(used) if found is None else _with_usage(found, used).usage
-    return answer
+def usage(reading: Reading, events: Iterable[str], user: str) -> dict[str, Usage]:
+    """How a user's own events were used; what others say of them does not count."""
+    used = {one: _used(reading, one) for one in events}
+    return {one: _sum([by for by in found if by.user == user]) for one, found in used.items()}
 
 
 def _row(reading: Reading, memory_id: str) -> Memory | None:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from holdfast.model.events import Event
-from holdfast.model.memories import SCOPES, slot
+from holdfast.model.memories import SCOPES, slot, state
 
 from .memories import LONGEST_NAME, is_memory_id, learned
 from .view import Rows, common_key
@@ -40,7 +40,9 @@ class SlotView:
         given = event.payload if isinstance(event.payload, dict) else {}
         if event.kind == "memory_learned":
             made = learned(event) if given.get("key") else None  # most have none
-            place = slot(made) if made is not None else None
+            # what was over when it was learned is not in the way of anything
+            over = made is not None and state(made, event.timestamp) == "expired"
+            place = slot(made) if made is not None and not over else None
         else:
             place = _moved(event, given) if is_memory_id(given.get("memory")) else None
         return () if place is None else (slot_key(place),)

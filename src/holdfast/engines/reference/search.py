@@ -238,10 +238,25 @@ class MemorySearch:
                 for number in on.parts[document - 1]
             ]
 
+    def numbers_of(self, shelf: int, documents: Sequence[int]) -> dict[int, list[int]]:
+        """The numbers of the passages of these documents, in order."""
+        with self._on(shelf) as on:
+            return {
+                document: sorted(on.parts[document - 1])
+                for document in documents
+                if on.has_document(document) and on.parts[document - 1]
+            }
+
     def owners(self, shelf: int, numbers: Sequence[int]) -> dict[int, int]:
         """The documents these passages belong to."""
         with self._on(shelf) as on:
             return {n: on.passages[n - 1].document for n in numbers if on.has_passage(n)}
+
+    def ids(self, shelf: int, documents: Sequence[int]) -> dict[int, str]:
+        """The ids of these documents."""
+        return {
+            number: document.id for number, document in self.documents(shelf, documents).items()
+        }
 
     def documents(self, shelf: int, numbers: Sequence[int]) -> dict[int, Document]:
         """These documents."""

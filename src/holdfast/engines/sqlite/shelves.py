@@ -79,7 +79,8 @@ class Shelves:
             return []
         ask = (
             f"SELECT number FROM documents_{shelf} d CROSS JOIN passages_{shelf} p "  # noqa: S608
-            f"USING (document) WHERE d.session=? AND d.kind<>'{MEMORY}' ORDER BY d.document DESC, p.number DESC LIMIT ?"
+            f"USING (document) WHERE d.session=? AND d.kind<>'{MEMORY}' "
+            "ORDER BY d.document DESC, p.number DESC LIMIT ?"
         )
         with self._index.use() as db:
             last = [number for (number,) in db.execute(ask, (session, most))]
@@ -206,6 +207,19 @@ class Shelves:
                 found += [_passage(_checked(shelf, row)) for row in db.execute(ask, some)]
         return sorted(found, key=lambda passage: passage.number)
 
+    def numbers_of(self, shelf: int, documents: Sequence[int]) -> dict[int, list[int]]:
+        """The numbers of the passages of these documents, in order."""
+        found: dict[int, list[int]] = {}
+        with self._index.use() as db:
+            for some, marks in _batches(documents):
+                ask = (
+                    f"SELECT document, number FROM passages_{shelf} "  # noqa: S608
+                    f"WHERE document IN ({marks}) ORDER BY number"
+                )
+                for document, number in db.execute(ask, some):
+                    found.setdefault(document, []).append(number)
+        return found
+
     def owners(self, shelf: int, numbers: Sequence[int]) -> dict[int, int]:
         """The documents these passages belong to."""
         found: dict[int, int] = {}
@@ -221,6 +235,15 @@ class Shelves:
         ask = f"SELECT d.document FROM documents_{shelf} d WHERE d.seq=? {where}ORDER BY d.document"  # noqa: S608
         with self._index.use() as db:
             return [n for seq in seqs for (n,) in db.execute(ask, (seq, *given))]
+
+    def ids(self, shelf: int, documents: Sequence[int]) -> dict[int, str]:
+        """The ids of these documents."""
+        found: dict[int, str] = {}
+        with self._index.use() as db:
+            for some, marks in _batches(documents):
+                ask = f"SELECT document, id FROM documents_{shelf} WHERE document IN ({marks})"  # noqa: S608
+                found |= dict(db.execute(ask, some))
+        return found
 
     def documents(self, shelf: int, numbers: Sequence[int]) -> dict[int, Document]:
         """These documents."""

@@ -158,10 +158,8 @@ class FileVectors(Alone):
 
 
 def _runs(places: NDArray[np.int64], rows: Floats) -> Iterator[tuple[int, Floats]]:
-    """The rows by place, those beside each other together; of a place named twice the last."""
+    """The rows by place, those beside each other together; of a place named twice the last is last."""
     order = np.argsort(places, kind="stable")
-    last = np.append(np.diff(places[order]) != 0, True)
-    order = order[last]
     cuts = np.flatnonzero(np.diff(places[order]) != 1) + 1
     for part in np.split(order, cuts):
         yield int(places[part[0]]), rows[part]
