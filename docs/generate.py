@@ -9,7 +9,9 @@ from pathlib import Path
 from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli import app
 from holdfast.model import settings
+from holdfast.model.embed import EmbedSettings
 from holdfast.model.events import EVENT_TYPES
+from holdfast.model.recall import RecallSettings
 from holdfast.model.tokens import TokenSettings
 
 HERE = Path(__file__).parent
@@ -25,13 +27,16 @@ def settings_page() -> str:
         "`config.toml` in your user configuration directory, that over the default. A repository's",
         "`.holdfast.toml` may set `project_id` and add to `record.deny_paths`, and nothing else.",
         "",
-        "Environment: `HOLDFAST_HOME`.",
+        "Environment: `HOLDFAST_HOME`; `HOLDFAST_EMBEDDER` for `embed.embedder`; `HOLDFAST_EMBED_KEY`, the",
+        "key of an embedding endpoint.",
     ]
     for table, kind in (
         ("log", settings.LogSettings),
         ("record", settings.RecordSettings),
         ("views", settings.ViewSettings),
         ("tokens", TokenSettings),
+        ("recall", RecallSettings),
+        ("embed", EmbedSettings),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):

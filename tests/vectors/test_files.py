@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.engines.vectors import files
@@ -38,6 +38,8 @@ def test_a_passage_lies_in_its_place_and_only_its_owner_may_read_it(tmp_path: Pa
 
 
 @given(st.text(), st.text())
+@example("A", "a")
+@example("openai/host/model", "openai_host_model")
 def test_every_name_makes_a_file_name_of_its_own(one: str, other: str) -> None:
     for name in (one, other):
         made = safe(name)
@@ -47,6 +49,10 @@ def test_every_name_makes_a_file_name_of_its_own(one: str, other: str) -> None:
         assert made[0] not in ".-"
         assert len(made) <= 100
     assert (safe(one) == safe(other)) == (one == other)
+
+
+def test_a_plain_name_is_kept_as_it_is() -> None:
+    assert safe("minilm-int8-384") == "minilm-int8-384"
 
 
 @pytest.mark.parametrize(

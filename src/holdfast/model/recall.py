@@ -31,6 +31,7 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     context_weight: Share = 0.7
     #: BM25's own constants, as everybody sets them; other values gave nothing
     bm25_k1: Annotated[float, msgspec.Meta(ge=0, le=5)] = 1.2
+    #: the same
     bm25_b: Share = 0.75
 
     # Each signal is put on one scale by its mean and spread among the best passages of the question,
@@ -62,9 +63,9 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     preference: Weight = 0.7
     #: full sentences say more than "yes, great"; counted up to thirty words
     length: Weight = 1.0
-    #: something was decided, or is still open: half of a person's prior, so that it settles
-    #: ties and no more
+    #: something was decided: half of a person's prior, so that it settles ties and little more
     decision: Weight = 1.0
+    #: an unanswered question, an unresolved error, an open task: what is still open matters as much
     open_thread: Weight = 1.0
     #: the question holds the fact's key, or names a file, an identifier, an error code it holds
     exact: Weight = 2.0
@@ -85,17 +86,20 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: up to so many passages of one owner every vector is compared; beyond, a coarse look comes first
     exact_passages: Count = 200_000
 
-    #: of two equally relevant hits the newer, the more important and the more useful first; bounded,
-    #: so that none of them ever outweighs relevance
+    #: of two equally relevant hits the newer first; more than this cost recall on both sets
     recency: Bonus = 0.05
+    #: the more important first; bounded, so that importance never outweighs relevance
     importance: Bonus = 0.15
+    #: the more useful first: cited and useful up, wrong and ignored again and again down; bounded too
     usage: Bonus = 0.15
     #: recency falls to a third in so many days
     recency_days: Annotated[float, msgspec.Meta(gt=0, le=3_650)] = 30.0
 
     # Relevance: how likely a hit is what was asked for. The first factor shares one answer among the
     # hits, the second says whether there is an answer at all.
+    #: turns the share of one answer into the chance of a hit: questions have 1.6 hits on average
     relevance_share: float = 0.9
+    #: the odds that there is an answer when nothing speaks for it
     answer_base: float = -2.0
     #: how much of the question's words the best three hits hold, rare ones more
     answer_coverage: float = 6.0
@@ -105,11 +109,12 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     answer_unseen: float = -4.0
     #: confidence in the whole answer: the same with a base of its own, and how widely it is spread
     confidence_base: float = -3.0
+    #: an answer spread over several hits is there more often than one that hangs on one
     confidence_spread: float = 0.5
     #: a question about a whole development wants many conversations: each further hit of one counts
     #: less, in units of log odds
     breadth: Weight = 0.6
-    #: hits below this are noise: one in fifty is what was asked for
+    #: hits below this are noise: of two hundred like them one is what was asked for
     min_relevance: Share = 0.005
     #: seed: additive, relevance 0.4, recency 0.3, importance 0.3, as the first design had it
     profile: Profile = "default"
