@@ -2,9 +2,9 @@
 
     python -m bench.levels DATA [--embedder static] [--json]
 
-Ten turns of LoCoMo and BEAM at a time are remembered as one episode, its first 60,000 characters. What is
-counted is the share of the episodes with a question's evidence among the first hits; the same with nothing
-but summaries remembered, and with both.
+Ten turns of LoCoMo and BEAM at a time are remembered as one episode, its first 60,000 characters.
+Counted is the share of the episodes with a question's evidence among the first hits; the same with
+nothing but summaries remembered, and with both.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ def settings_page() -> str:
         "`config.toml` in your user configuration directory, that over the default. A repository's",
         "`.holdfast.toml` may set `project_id` and add to `record.deny_paths`, and nothing else.",
         "",
-        "Environment: `HOLDFAST_HOME`; `HOLDFAST_EMBEDDER` for `embed.embedder`; `HOLDFAST_EMBED_KEY`, the",
-        "key of an embedding endpoint.",
+        "Environment: `HOLDFAST_HOME`; `HOLDFAST_EMBEDDER` for `embed.embedder`; `HOLDFAST_EMBED_KEY`,",
+        "the key of an embedding endpoint.",
     ]
     for table, kind in (
         ("log", settings.LogSettings),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 from holdfast.errors import HoldfastError
 from holdfast.ports.embed import Embedder
@@ -24,7 +25,10 @@ class Filler:
         index: SearchIndex,
         arms: Sequence[tuple[Embedder, Vectors]],
         tell: Callable[[str], None],
+        lock: AbstractContextManager[object],
     ) -> None:
+        #: held by whoever makes numbers mean something else
+        self._lock = lock
         self._index = index
         self._arms = arms
         self._tell = tell
@@ -67,7 +71,8 @@ class Filler:
     ) -> None:
         through, made, tried = self._index.size(shelf).passages, 0, set[int]()
         while not self._stop.is_set():
-            missing = [n for n in vectors.missing(shelf, through, _AHEAD) if n not in tried]
+            ahead = _AHEAD + len(tried)  # a text that embeds to nothing stays missing
+            missing = [n for n in vectors.missing(shelf, through, ahead) if n not in tried]
             if not missing:
                 return
             for first in range(0, len(missing), BATCH):
@@ -80,8 +85,14 @@ class Filler:
                     progress(made, through)
 
     def _batch(self, embedder: Embedder, vectors: Vectors, shelf: int, numbers: list[int]) -> int:
+        edition = self._index.edition()
         passages = self._index.passages(shelf, numbers)
         documents = self._index.documents(shelf, sorted({p.document for p in passages}))
         said = [(documents[p.document].speaker, p.text) for p in passages]
-        vectors.set(shelf, [p.number for p in passages], embedder.passages(said))
+        rows = embedder.passages(said)
+        with self._lock:
+            if self._index.edition() != edition:
+                return 0  # these numbers are other passages by now
+            vectors.begin(edition)
+            vectors.set(shelf, [p.number for p in passages], rows)
         return len(passages)

@@ -161,7 +161,7 @@ class Library:
     def _the_filler(self) -> Filler:
         if self._filler is None:
             main = self._open()
-            self._filler = Filler(main.index, main.arms, self.tell)
+            self._filler = Filler(main.index, main.arms, self.tell, self._lock)
         return self._filler
 
     def close(self) -> None:
