@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: sessions whose open threads count
 _RECENT_SESSIONS = 5
+#: turns among which these sessions are looked for
+_RECENT_TURNS = 50
 
 
 def recall(
@@ -74,7 +76,7 @@ def _asked_once(
     hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
 ) -> tuple[Answered, list[Shelf]] | None:
     where = logs(hf, asked)
-    unfinished = _unfinished(hf, asked)
+    unfinished = _unfinished(hf, asked, wanted)
     if not asking.text.strip() or not where:
         return None
     with ExitStack() as stack:
@@ -93,16 +95,28 @@ def _asked_once(
     return found, shelves
 
 
-def _unfinished(hf: Holdfast, asked: Asked) -> frozenset[int]:
+def _unfinished(hf: Holdfast, asked: Asked, wanted: Wanted) -> frozenset[int]:
     """Events of the person's latest sessions that are still open."""
     if asked.as_of is not None:
         return frozenset()
+    turns = Wanted(agent=asked.agent, session=asked.session_id, now=wanted.now)
+    with hf.library.shelves([asked.user], turns) as shelves:
+        latest = [
+            document
+            for shelf in shelves
+            for document in shelf.index.documents(
+                shelf.number, shelf.index.latest(shelf.number, turns, _RECENT_TURNS)
+            ).values()
+        ]
+    newest = sorted(latest, key=lambda document: -document.event_seq)
+    known = list(dict.fromkeys((one.agent, one.session) for one in newest if one.session))
 
     def ask(reading: Reading) -> frozenset[int]:
-        latest = views.sessions(reading, asked.user, asked.agent)[:_RECENT_SESSIONS]
+        found = (views.info(reading, asked.user, *one) for one in known[:_RECENT_SESSIONS])
         return frozenset(
             thread.event_seq
-            for info in latest
+            for info in found
+            if info is not None
             for thread in views.state(reading, info).threads
             if thread.event_seq
         )

@@ -79,7 +79,7 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     letters_pool: Count = 200
     #: words are searched from the rarest on until so many passages are touched; the others count when
     #: the found ones are ranked
-    searched_passages: Count = 20_000
+    searched_passages: Count = 10_000
     #: a store says how rare a word is once it holds a few hundred passages; so many are imagined
     #: beside it, in which only words like "which" occur
     imagined_passages: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 200

@@ -147,8 +147,8 @@ class Gatherer:
             near = np.where(np.isnan(near), -2, near)
             best = np.argsort(-near, kind="stable")[:most]
             return [few[n] for n in best if near[n] > -2]
-        asked = 2 * most
-        while True:
+        asked = most + most // 4
+        while True:  # nearly all are wanted nearly always
             numbers, _ = vectors.nearest(shelf.number, query, asked, shelf.passages)
             fit = shelf.index.fitting(shelf.number, numbers.tolist(), shelf.wanted)
             if len(fit) >= most or len(numbers) < asked:

@@ -7,6 +7,7 @@ nothing. What follows is plain arithmetic on settings; nothing here is learnt or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -251,8 +252,8 @@ class Scorer:
             return 1.0
         if not self._asked.exact:
             return 0.0
-        said = {word for passage in candidate.passages for word in passage.own.split()}
-        return sum(word in said for word in self._asked.exact) / len(self._asked.exact)
+        said = " ".join(["", *(passage.own for passage in candidate.passages), ""])
+        return sum(f" {word} " in said for word in self._asked.exact) / len(self._asked.exact)
 
     # ---- what it means ---------------------------------------------------------------------
 
@@ -292,18 +293,33 @@ def _counted(
     passages: Sequence[Passage], stems: Sequence[str], context: float
 ) -> tuple[Numbers, Numbers]:
     """How often each passage says each stem, borrowed words counting less; and how long it is."""
-    own = [passage.own.split() for passage in passages]
-    borrowed = [passage.context.split() for passage in passages]
     place = {one: n for n, one in enumerate(stems)}
+    maybe = _beginning(stems).findall
+    own = [maybe(f" {passage.own}") for passage in passages]
+    borrowed = [maybe(f" {passage.context}") for passage in passages]
     words = set().union(*own, *borrowed)
-    asked = {word: place[one] for word in words if (one := stem(word)) in place}
+    asked = {word: place[one] for word in words if word and (one := stem(word)) in place}
     counts = np.zeros((len(passages), len(stems)))
     for texts, worth in ((own, 1.0), (borrowed, context)):
         said = [(n, asked[word]) for n, text in enumerate(texts) for word in text if word in asked]
         if said:
             np.add.at(counts, tuple(np.array(said).T), worth)
-    lengths = [len(a) + len(b) for a, b in zip(own, borrowed, strict=True)]
+    lengths = [_length(passage.own) + _length(passage.context) for passage in passages]
     return counts, np.array(lengths, float)
+
+
+def _beginning(stems: Sequence[str]) -> re.Pattern[str]:
+    """Finds the words that may have one of these stems, among words with a space before each.
+
+    A word begins with all letters of its stem but the last, and always with the first. Few words do,
+    so most of a text is never cut into words.
+    """
+    beginnings = "|".join(re.escape(begin) for begin in sorted({s[:-1] or s for s in stems}))
+    return re.compile(f" ((?:{beginnings})[^ ]*)")
+
+
+def _length(words: str) -> int:
+    return words.count(" ") + 1 if words else 0
 
 
 def _says(what: str, candidate: Candidate) -> float:

@@ -99,7 +99,7 @@ class Shelves:
         if not stems:
             return []
         asked = " OR ".join(f'"{stem}"' for stem in stems)
-        limit = 2 * most
+        limit = most + most // 4
         while True:  # nearly all are wanted nearly always, so asking for a few more is cheapest
             found = self._ranked(shelf, asked, limit)
             fit = self.fitting(shelf, found, wanted)
