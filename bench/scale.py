@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -26,14 +27,16 @@ import tempfile
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from bench.measures import SEED, mean, percentile
 from bench.report import show
-from bench.scale_store import OURS, QUESTIONS, Asked, Embedder, Filled, kept
+from bench.scale_store import OURS, QUESTIONS, Asked, Filled, kept
 from holdfast.errors import HoldfastError, Invalid
+
+Embedder = Literal["static", "none"]
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 _NEAREST = "the exact ten nearest among the ten found, share"
@@ -56,19 +59,20 @@ def measured(home: Path, size: int, embedder: Embedder, data: Path | None) -> tu
     if kept(store) is None:
         shutil.rmtree(store, ignore_errors=True)
         store.mkdir(parents=True)
-        _child("fill", store, str(size), embedder, *([data] if data else []))
-    told = _child("ask", store)
+        _child(embedder, "fill", store, str(size), *([data] if data else []))
+    told = _child(embedder, "ask", store)
     filled = kept(store)
     if filled is None:
         raise Invalid(f"{store} was not filled")
     return filled, msgspec.json.decode(told, type=Asked)
 
 
-def _child(*words: str | Path) -> bytes:
+def _child(embedder: Embedder, *words: str | Path) -> bytes:
     print(*words, file=sys.stderr, flush=True)
     code = "from bench.scale_store import child; child()"
     made = [sys.executable, "-c", code, *map(str, words)]
-    return subprocess.run(made, check=True, stdout=subprocess.PIPE).stdout
+    around = {**os.environ, "HOLDFAST_EMBEDDER": embedder}
+    return subprocess.run(made, check=True, stdout=subprocess.PIPE, env=around).stdout
 
 
 # ---- what came of it -----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import random
 import re
 import resource
 import sqlite3
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -25,7 +25,6 @@ from holdfast.engines.vectors.files import FileVectors
 from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.recall.gather import Shelf
 
-Embedder = Literal["static", "none"]
 Asker = Callable[[str], Sequence[int]]
 
 QUESTIONS = 100
@@ -46,7 +45,6 @@ class Filled(msgspec.Struct, frozen=True, kw_only=True):
     """A store, what it took to fill it, and what to ask it."""
 
     size: int
-    embedder: Embedder
     #: of the texts: how many real ones there were to draw from
     real: int
     seed: int
@@ -83,37 +81,41 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 # ---- filling -------------------------------------------------------------------------------------
 
 
-def fill(home: Path, size: int, embedder: Embedder, real: Sequence[str]) -> Filled:
+def fill(home: Path, size: int, real: Sequence[str]) -> Filled:
     """Record so many memories, index them, and give the same texts to plain full-text search."""
-    texts = list(islice(zipf.texts(real), size))
-    with opened(home, embedder) as hf:
-        start = time.perf_counter()
-        for first in range(0, size, _BATCH):
-            hf.record([_draft(place, texts[place]) for place in _batch(first, size)])
-        recorded = time.perf_counter()
-        hf.index()
-        indexed = time.perf_counter()
-        peak, folder = memory(), Path(hf.folder)
-    began = time.perf_counter()
-    with closing(sqlite3.connect(home / _PLAIN)) as plain, plain:
+    places = random.Random(SEED).choices(range(size), k=QUESTIONS)
+    texts = enumerate(islice(zipf.texts(real), size))
+    seconds: dict[str, float] = {}
+    noted: dict[int, str] = {}
+    with opened(home) as hf, closing(sqlite3.connect(home / _PLAIN)) as plain, plain:
         plain.execute("create virtual table texts using fts5(text, tokenize='porter unicode61')")
-        plain.executemany("insert into texts(rowid, text) values (?, ?)", enumerate(texts))
+        while batch := list(islice(texts, _BATCH)):
+            noted |= {place: text for place, text in batch if place in places}
+            with _timed(seconds, "record"):
+                hf.record([_draft(place, text) for place, text in batch])
+            with _timed(seconds, "plain"):
+                plain.executemany("insert into texts(rowid, text) values (?, ?)", batch)
+        with _timed(seconds, "index"):
+            hf.index()
+        peak, folder = memory(), Path(hf.folder)
     return Filled(
         size=size,
-        embedder=embedder,
         real=len(real),
         seed=SEED,
-        record_seconds=recorded - start,
-        index_seconds=indexed - recorded,
-        plain_seconds=time.perf_counter() - began,
+        record_seconds=seconds["record"],
+        index_seconds=seconds["index"],
+        plain_seconds=seconds["plain"],
         memory=peak,
         disk=_disk(folder),
-        questions=zipf.questions(texts, QUESTIONS),
+        questions=[*zip(places, zipf.questions([noted[place] for place in places]), strict=True)],
     )
 
 
-def _batch(first: int, size: int) -> range:
-    return range(first, min(first + _BATCH, size))
+@contextmanager
+def _timed(seconds: dict[str, float], what: str) -> Iterator[None]:
+    begun = time.perf_counter()
+    yield
+    seconds[what] = seconds.get(what, 0.0) + time.perf_counter() - begun
 
 
 def _draft(place: int, text: str) -> holdfast.Draft:
@@ -121,12 +123,9 @@ def _draft(place: int, text: str) -> holdfast.Draft:
     return holdfast.Draft(type="memory_learned", payload=said, origin="user")
 
 
-@contextmanager
-def opened(home: Path, embedder: Embedder) -> Iterator[holdfast.Holdfast]:
+def opened(home: Path) -> holdfast.Holdfast:
     """The one project of a store; its clock stands."""
-    os.environ["HOLDFAST_EMBEDDER"] = embedder
-    with holdfast.open(home, project="bench", user=USER, now=lambda: _NOW) as hf:
-        yield hf
+    return holdfast.open(home, project="bench", user=USER, now=lambda: _NOW)
 
 
 def memory() -> int:
@@ -168,7 +167,7 @@ def ask(home: Path, filled: Filled) -> Asked:
     """Every question in every way, the ways in turn."""
     asked = [text for _, text in filled.questions]
     start = time.perf_counter()
-    with opened(home, filled.embedder) as hf:
+    with opened(home) as hf:
         ours = _ours(hf)
         ours(asked[0])
         first = time.perf_counter() - start
@@ -276,13 +275,12 @@ def kept(store: Path) -> Filled | None:
 
 
 def child() -> None:
-    """Fill a store, `fill STORE SIZE EMBEDDER [DATA]`, or ask one, `ask STORE`."""
+    """Fill a store, `fill STORE SIZE [DATA]`, or ask one, `ask STORE`; the environment says how."""
     what, where, *rest = sys.argv[1:]
     store = Path(where)
     if what == "fill":
-        size, embedder, *data = rest
-        real = spoken(Path(data[0])) if data else []
-        filled = fill(store, int(size), msgspec.convert(embedder, Embedder), real)
+        size, *data = rest
+        filled = fill(store, int(size), spoken(Path(data[0])) if data else [])
         (store / _FILLED).write_bytes(msgspec.json.encode(filled))
     elif (there := kept(store)) is not None:
         sys.stdout.buffer.write(msgspec.json.encode(ask(store, there)))

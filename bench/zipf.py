@@ -66,14 +66,13 @@ def _made(seed: int) -> Iterator[str]:
             begin += length
 
 
-def questions(among: Sequence[str], count: int, seed: int = SEED) -> list[tuple[int, str]]:
-    """Each of a part of one text, one more of its words, and common ones; and the text's place."""
+def questions(texts: Sequence[str], seed: int = SEED) -> list[str]:
+    """One of each text: a part of it, one more of its words, and before them common ones."""
     dice, common = random.Random(seed), vocabulary()[:_COMMONEST]
     found = []
-    for place in dice.choices(range(len(among)), k=count):
-        said = among[place].split()
+    for said in map(str.split, texts):
         length = min(len(said), dice.randint(3, 6))
         begin = dice.randrange(len(said) - length + 1)
         part = said[begin : begin + length]
-        found.append((place, " ".join([*dice.sample(common, _FILLING), *part, dice.choice(said)])))
+        found.append(" ".join([*dice.sample(common, _FILLING), *part, dice.choice(said)]))
     return found

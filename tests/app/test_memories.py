@@ -303,10 +303,14 @@ def test_memories_are_listed_by_how_they_stand(hf: Holdfast, clock: Clock) -> No
     assert set(ids(hf.list(as_of=clock.at(-1), state="all"))) == set()
 
 
-def test_a_clock_far_past_the_last_event_lets_nothing_run_out(hf: Holdfast, clock: Clock) -> None:
-    kept = hf.remember("holds for a while", expires_at=clock.at(20))
-    clock.ms = START + 3_650 * DAY
-    assert ids(hf.list()) == [kept.id]
+def test_time_stands_still_a_month_after_the_last_event(hf: Holdfast, clock: Clock) -> None:
+    """A clock that jumped lets nothing more run out; what had run out by then stays so."""
+    kept = hf.remember("holds for a while", expires_at=clock.at(40))
+    over = hf.remember("holds for a few days", expires_at=clock.at(20))
+    for days in (21, 31, 3_650):
+        clock.ms = START + days * DAY
+        assert ids(hf.list()) == [kept.id]
+        assert ids(hf.list(state="expired")) == [over.id]
     hf.remember("somebody is there")
     assert kept.id not in ids(hf.list())
 

@@ -40,7 +40,7 @@ texts = st.lists(words, max_size=12).map(" ".join)
 @example("s")
 def test_a_word_begins_as_its_stem_does(word: str) -> None:
     made = stem(word)
-    assert word.startswith(made[:-1] or made)
+    assert word.startswith(made[:-1] if len(made) > 1 and made[-1] in "eil" else made)
 
 
 @given(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.errors import Invalid
+from holdfast.errors import Invalid, Limit
 from holdfast.model.memories import CATEGORIES, KINDS
 from holdfast.model.search import Wanted
 from holdfast.recall.pages import milliseconds
@@ -31,6 +31,8 @@ _SCOPES = {
     "project": "project",
     "system": "system",
 }
+#: tags that can be asked for at once
+_MOST_TAGS = 50
 #: the most that is answered at once
 MOST = 1_000
 
@@ -86,12 +88,21 @@ def tags_of(tags: Sequence[str]) -> tuple[str, ...]:
     """Tags, each a word."""
     if isinstance(tags, str) or not isinstance(tags, Iterable):
         raise Invalid(f"tags is a list of words, not {tags!r}")
-    return tuple(_tag(tag) for tag in tags)
+    named = tuple(_tag(tag) for tag in tags)
+    if len(named) > _MOST_TAGS:
+        raise Limit(
+            f"{len(named)} tags are more than the {_MOST_TAGS} that can be asked for at once"
+        )
+    return named
 
 
 def _tag(tag: str) -> str:
-    if not isinstance(tag, str) or not tag.strip():
-        raise Invalid(f"a tag is a word, not {tag!r}")
+    try:
+        sound = isinstance(tag, str) and bool(tag.strip()) and bool(tag.encode())
+    except UnicodeEncodeError:
+        sound = False
+    if not sound:
+        raise Invalid(f"a tag is a word, not {tag!a}")
     return tag
 
 

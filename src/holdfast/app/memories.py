@@ -6,7 +6,7 @@ in the same words as one that never was.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +98,9 @@ def now(hf: Holdfast) -> str:
         last = datetime.fromisoformat(newest.timestamp) if newest else None
     except ValueError:
         return clock
-    late = last is not None and datetime.fromisoformat(clock) - last > _PATIENCE
-    return newest.timestamp if newest and late else clock
+    if last is None or datetime.fromisoformat(clock) - last <= _PATIENCE:
+        return clock
+    return limits.moment(last + _PATIENCE)
 
 
 def get(hf: Holdfast, author: Author, memory_id: str, as_of: given.When) -> Memory:
@@ -352,9 +353,11 @@ def used(
 ) -> list[Event]:
     """Say what came of memories or events that were handed out: one event in each log they are in."""
     given.one_of("the verdict", verdict, VERDICTS)
-    wanted = [ids] if isinstance(ids, str) else list(ids)
-    if not wanted:
+    wanted = [ids] if isinstance(ids, str) else ids
+    if not isinstance(wanted, Iterable) or not (wanted := list(wanted)):
         raise Invalid("name at least one memory or event")
+    if not all(isinstance(one, str) for one in wanted):
+        raise Invalid("memories and events are named by their ids")
     homes: dict[str, tuple[Holdfast, list[str]]] = {}
     for one in dict.fromkeys(wanted):
         home = _keeper(hf, author, one)

@@ -145,11 +145,9 @@ def track(
     for log in hf.logs(user):
         mine = [hit.id for hit in found if hit.project == log.project.id]
         if mine or log is hf:
-            said = {
-                "query": found.query,
-                "ids": mine,
-                "confidence": round(found.confidence, 3),
-            }
+            said: dict[str, Any] = {"ids": mine}
+            if log is hf:  # what was asked is the asker's; other logs learn what was found in them
+                said |= {"query": found.query, "confidence": round(found.confidence, 3)}
             log.record([note(hf, log, "memory_recall", said, (user, agent, session_id))])
 
 

@@ -139,6 +139,12 @@ class SessionRecalling:
         s = cast("Session", self)
         for watch in s.watching:
             citing.look(s._hf, watch, event.words, user=s.principal)
-        if done and s.watching:
+        if done:
+            self._unwatched()
+
+    def _unwatched(self) -> None:
+        """Nothing more will be said to what was given: write down what became of it."""
+        s = cast("Session", self)
+        if s.watching:
             citing.record(s._hf, s.watching, user=s.principal, agent=s.agent, session_id=s.id)
             s.watching = []

@@ -51,7 +51,7 @@ class Remembering:
         self, wanted: Sequence[Mapping[str, Any]], *, user: str | None = None
     ) -> builtins.list[Memory]:
         """Learn many things as one batch, which shares one sync; in the order they were given."""
-        if isinstance(wanted, str | bytes | Mapping) or not all(
+        if not isinstance(wanted, Sequence) or not all(
             isinstance(fields, Mapping) for fields in wanted
         ):
             raise Invalid("remember_all takes a list of dicts, one for each memory")

@@ -13,10 +13,16 @@ from holdfast.model.memories import Memory, current, visible
 from holdfast.model.search import EVERYBODY
 from holdfast.views import knowledge
 
-from .asking import MOST, Asked, check_k, logs, wanted_by
+from .asking import Asked, check_k, logs, wanted_by
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
+
+
+#: a hundred years, in hours
+_LONGEST = 876_600
+#: memories of some tags among which the most important are looked for
+_ALL = 100_000
 
 
 def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Memory]:
@@ -25,7 +31,7 @@ def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Mem
     if not tags:
         raise Invalid("name at least one tag")
     any_label = tuple(f"tag:{tag}" for tag in tags)
-    found = _latest(hf, asked, any_label, MOST)
+    found = _latest(hf, asked, any_label, _ALL)
     return sorted(found, key=lambda m: (-m.importance, _backwards(m.created_at), m.id))[:k]
 
 
@@ -33,8 +39,8 @@ def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
     """Memories of the last so many hours, the newest first."""
     check_k(k)
     number = isinstance(hours, int | float) and not isinstance(hours, bool)
-    if not number or not 0 < hours < float("inf"):
-        raise Invalid(f"hours is a number above 0, not {hours!r}")
+    if not number or not 0 < hours <= _LONGEST:
+        raise Invalid(f"hours is a number above 0, up to a century, not {hours!r}")
     since = timestamp(max(0, round(hf.clock.now_ms() - hours * 3_600_000)))
     narrowed = msgspec.structs.replace(asked, since=since)
     return _latest(hf, narrowed, ("what:memory",), k)

@@ -69,6 +69,7 @@ class Session(SessionRecalling):
 
     def end(self, reason: str = "done", *, at: When = None) -> Event:
         """End it, and say why."""
+        self._unwatched()
         event = self.record("session_ended", {"reason": reason}, origin="system", at=at)
         self._over = True
         return event

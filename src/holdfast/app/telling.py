@@ -104,7 +104,7 @@ def _source(hf: Holdfast, home: Holdfast, author: Author, one: str) -> tuple[Hol
         return log, event, memory.trust
     for log in (home, hf):
         found = log.log.find(one)
-        if found is not None:
+        if found is not None and found.user in (None, author.user):
             return log, found, found.trust
     raise NotFound(f"source {one} is not in this log")
 

@@ -13,7 +13,7 @@ What every engine must keep, and what tests/contract/test_vectors.py proves on e
   passages are added, and while older ones get their vectors, until P or C doubles;
 - the best come first; of equals the lower number;
 - a question that is zero or no finite number has no answers;
-- nothing is asked or kept before `begin`;
+- nothing is asked or kept before `begin` or `use`;
 - it is a cache: damage makes vectors missing and is never an error. Trouble that may pass is
   Unavailable.
 """
@@ -32,7 +32,11 @@ class Vectors(Protocol):
     """One embedder's vectors of one project's passages."""
 
     def begin(self, edition: str) -> None:
-        """Use this edition; whatever is kept of others goes."""
+        """Use this edition; whatever is kept of others goes. For whoever may write the index."""
+        ...
+
+    def use(self, edition: str) -> None:
+        """Use this edition, and take nothing away: others may be at work on the next one."""
         ...
 
     def put(self, shelf: int, first: int, rows: NDArray[np.float32]) -> None:

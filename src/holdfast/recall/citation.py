@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from holdfast.text.extract import EMPTY_WORDS
 from holdfast.text.stems import stem
 from holdfast.text.words import analyse
 
@@ -18,9 +19,12 @@ ENOUGH, ALONE = 9.0, 4.5
 FEWEST = 2
 #: a hit that shows much less than another was probably not what the reply was made from
 BESIDE_THE_BEST = 0.9
+#: unless the reply repeats this share of all it says
+MOST_OF_ITSELF = 0.5
 #: words that most of the hits hold tell none of them apart
 _SHARED_BY_MOST = 0.5
 
+EMPTY_STEMS = frozenset(map(stem, EMPTY_WORDS))
 Worth = Callable[[Sequence[str]], Mapping[str, float]]
 
 
@@ -36,7 +40,7 @@ def cited(hits: Mapping[str, str], said: str, query: str, worth: Worth) -> list[
     for repeated in words.values():
         for word in repeated:
             spread[word] = spread.get(word, 0) + 1
-    most = max(1.0, _SHARED_BY_MOST * len(hits))
+    most = max(2.0, _SHARED_BY_MOST * len(hits))
     telling = {word for word, times in spread.items() if times <= most}
     weight = worth(sorted(telling))
     shown = {
@@ -47,8 +51,18 @@ def cited(hits: Mapping[str, str], said: str, query: str, worth: Worth) -> list[
     return [
         one
         for one, repeated in shown.items()
-        if one in said or (_enough(repeated) and _information(repeated) >= BESIDE_THE_BEST * best)
+        if one in said or (_enough(repeated) and _stands_out(repeated, best, hits[one], asked))
     ]
+
+
+def _stands_out(
+    repeated: Sequence[tuple[str, float]], best: float, hit: str, asked: set[str]
+) -> bool:
+    """Does it show about as much as the hit that shows the most, or most of what it says itself?"""
+    own = {stem(word) for word in analyse(hit)} - asked - EMPTY_STEMS
+    return _information(repeated) >= BESIDE_THE_BEST * best or len(
+        repeated
+    ) >= MOST_OF_ITSELF * len(own)
 
 
 def _enough(repeated: Sequence[tuple[str, float]]) -> bool:

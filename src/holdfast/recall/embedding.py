@@ -54,11 +54,18 @@ class Filler:
         except HoldfastError as exc:
             self._tell(f"vectors could not be made: {exc}")
 
-    def fill(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Make every vector that is missing; `progress` gets how many are made and how many lack."""
+    def fill(
+        self, progress: Callable[[int, int], None] | None = None, *, quick: bool = False
+    ) -> None:
+        """Make every vector that is missing; `progress` gets how many are made and how many lack.
+
+        With `quick`, only those that can be made while somebody waits.
+        """
         with self._one:
             for embedder, vectors in self._arms:
-                vectors.begin(self._index.edition())
+                if quick and not embedder.quick:
+                    continue
+                vectors.use(self._index.edition())
                 for owner in self._index.owned():
                     self._fill(embedder, vectors, owner, progress)
 
@@ -75,10 +82,11 @@ class Filler:
             missing = [n for n in vectors.missing(shelf, through, ahead) if n not in tried]
             if not missing:
                 return
-            for first in range(0, len(missing), BATCH):
+            size = _AHEAD if embedder.quick else BATCH
+            for first in range(0, len(missing), size):
                 if self._stop.is_set():
                     return
-                some = missing[first : first + BATCH]
+                some = missing[first : first + size]
                 tried.update(some)
                 made += self._batch(embedder, vectors, shelf, some)
                 if progress is not None:
@@ -93,6 +101,6 @@ class Filler:
         with self._lock:
             if self._index.edition() != edition:
                 return 0  # these numbers are other passages by now
-            vectors.begin(edition)
+            vectors.use(edition)
             vectors.set(shelf, [p.number for p in passages], rows)
         return len(passages)

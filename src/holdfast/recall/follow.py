@@ -172,7 +172,7 @@ class Follower:
             other
             for event in events
             if event.kind == "memory_merged" and isinstance(event.payload, dict)
-            for other in event.payload.get("from", ())
+            for other in _listed(event.payload.get("from"))
         ]
         return self._memories([*ids, *map(str, merged)]) if ids else []
 
@@ -211,6 +211,10 @@ class Follower:
                 vectors.put(shelf, passages[0].number, np.stack(found))
             except HoldfastError as exc:
                 self._tell(f"vectors could not be kept: {exc}")
+
+
+def _listed(said: object) -> list[str]:
+    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
 
 
 def _position(event: Event, generation: int) -> Position:

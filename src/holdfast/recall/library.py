@@ -6,6 +6,7 @@ on shelves in memory beside them. Shelves that turn out to be damaged are made a
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -54,6 +55,9 @@ class Library:
         self._tail: Follower | None = None
         self._filler: Filler | None = None
         self._lock = threading.RLock()
+        self._pid = os.getpid()
+        #: vectors that could have been made at once may be missing: nobody has looked yet
+        self._unlooked = True
         #: what happened to the shelves that a person should know
         self.notices: list[str] = []
 
@@ -64,7 +68,7 @@ class Library:
         self, owners: Sequence[str], wanted: Wanted, unfinished: frozenset[int] = frozenset()
     ) -> Iterator[list[Shelf]]:
         """The shelves of these owners; what is read inside belongs to one position."""
-        with self._lock:
+        with self._one_at_a_time():
             self.up_to_date()
             followers = [f for f in (self._main, self._tail) if f is not None]
             with self._open().index.reading():
@@ -90,7 +94,7 @@ class Library:
 
     def up_to_date(self, progress: Progress | None = None) -> None:
         """Take in every event of the log, here or beside."""
-        with self._lock:
+        with self._one_at_a_time():
             main = self._open()
             try:
                 self._taken_in(main, progress)
@@ -98,6 +102,21 @@ class Library:
             except Unavailable as exc:
                 self.tell(f"what was said last is searched in memory: {exc}")
                 self._beside(main).up_to_date(progress)
+            if self._unlooked:
+                self._unlooked = False
+                self._look_for_missing()
+
+    def _look_for_missing(self) -> None:
+        """Vectors are a cache: those that can be made at once are, whatever became of them."""
+        try:
+            self._the_filler().fill(quick=True)
+        except HoldfastError as exc:
+            self.tell(f"some vectors are missing: {exc}")
+
+    def _one_at_a_time(self) -> threading.RLock:
+        if self._pid != os.getpid():  # a parent's thread may hold the locks we were forked with
+            self._pid, self._lock, self._filler = os.getpid(), threading.RLock(), None
+        return self._lock
 
     def _taken_in(self, main: Follower, progress: Progress | None) -> None:
         try:
@@ -108,17 +127,18 @@ class Library:
 
     def discard(self, why: str) -> None:
         """Throw the shelves away; the next question has them made anew."""
-        with self._lock:
+        with self._one_at_a_time():
             self.tell(f"what can be found is indexed anew: {why}")
             self._open().index.discard()
-            self._tail = None
+            self._tail, self._unlooked = None, True
 
     def _beside(self, main: Follower) -> Follower:
         """A second index, in memory, for what the first one cannot take in."""
-        if self._tail is None:
+        at = _position(main.index)
+        if self._tail is None or self._tail.after != at:  # somebody else could take more in
             index, arms = self._make_beside([embedder for embedder, _ in main.arms])
             self._tail = self._follower(index, arms)
-            self._tail.after = _position(main.index)
+            self._tail.after = at
         return self._tail
 
     def _open(self) -> Follower:
@@ -182,7 +202,7 @@ def _shelves(
 ) -> Iterator[Shelf]:
     edition = follower.index.edition()
     for _, vectors in follower.arms:
-        vectors.begin(edition)
+        vectors.use(edition)
     for owner in owners:
         number = follower.index.shelf(owner)
         if number is not None:

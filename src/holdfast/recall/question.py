@@ -60,7 +60,7 @@ def question(text: str) -> Question:
 
 #: in this share of any passages a word without content occurs
 _EMPTY = 0.3
-_EMPTY_STEMS = frozenset(map(stem, EMPTY_WORDS))
+EMPTY_STEMS = frozenset(map(stem, EMPTY_WORDS))
 
 
 class Rarity(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class Rarity(msgspec.Struct, frozen=True, kw_only=True):
         return math.log1p(self._odds(stem))
 
     def _odds(self, stem: str) -> float:
-        empty = _EMPTY * self.imagined if stem in _EMPTY_STEMS else 0.0
+        empty = _EMPTY * self.imagined if stem in EMPTY_STEMS else 0.0
         n = self.frequency.get(stem, 0) + empty
         return (self.passages + self.imagined - n + 0.5) / (n + 0.5)
 
@@ -94,6 +94,10 @@ class Rarity(msgspec.Struct, frozen=True, kw_only=True):
         """The share of passages that hold a word, as it is written."""
         found = [self.frequency.get(stem(part), 0) for part in analyse(word)]
         return min(1.0, max(found, default=0) / self.passages) if self.passages else 0.0
+
+    def telling(self) -> float:
+        """How much it tells that a word was never said: nothing in a new store, all in a large one."""
+        return self.passages / (self.passages + self.imagined / 2) if self.passages else 0.0
 
     def unseen(self, words: Iterable[str]) -> float:
         """The share of a question that nobody ever said a word of."""

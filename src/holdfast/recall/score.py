@@ -8,9 +8,10 @@ nothing. What follows is plain arithmetic on settings; nothing here is learnt or
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -23,18 +24,22 @@ from holdfast.text.stems import stem
 from holdfast.text.words import analyse
 
 from .gather import Candidate, Queries, Shelf
-from .question import Question, Rarity, letters
+from .question import EMPTY_STEMS, Question, Rarity, letters
 
 Numbers = NDArray[np.float64]
 #: who says what is not asked for so often
 _NOT_PERSONS = frozenset({"model_message", "tool_call", "tool_result"})
 _ROLES = frozenset({"user", "assistant"})
+#: of an instruction's weight, so much holds for a question it shares no word with
+_ELSEWHERE = 0.4
 #: hits among which one answer is shared
 _SHARED = 60
 #: a spread smaller than this share of what a signal could be at most tells nothing apart
 _LEAST = 0.05
 #: passages of a conversation that say what it is about
 _BEST_OF_SESSION = 3
+#: letters a stem may end in and its word lacks there: hope, hoping; happi, happy; sensibl, sensibility
+_TURNED = ("e", "i", "l")
 
 
 class Scored(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +72,7 @@ class Scorer:
         self._shelves = shelves
         self._queries = queries
         self._stems = list(dict.fromkeys(map(stem, asked.words)))
+        self._content = set(self._stems) - EMPTY_STEMS
 
     def score(self, pool: Sequence[Candidate]) -> Scored:
         """Rank a pool: signals on one scale, then what they cannot see, then letters."""
@@ -213,7 +219,7 @@ class Scorer:
         each: dict[str, tuple[float, Callable[[Candidate], float]]] = {
             "person": (settings.person, self._person),
             "date": (settings.date, self._dated),
-            "instruction": (settings.instruction, partial(_says, "instruction")),
+            "instruction": (settings.instruction, self._instructs),
             "preference": (settings.preference, partial(_says, "preference")),
             "length": (settings.length, lambda c: min(c.document.length, 30) / 30),
             "decision": (settings.decision, lambda c: c.document.kind == "decision"),
@@ -236,6 +242,13 @@ class Scorer:
 
     def _person(self, candidate: Candidate) -> float:
         return not self._asked.of_the_model and candidate.document.kind not in _NOT_PERSONS
+
+    def _instructs(self, candidate: Candidate) -> float:
+        """A standing instruction holds for every question, and first for one that it speaks of."""
+        if not _says("instruction", candidate):
+            return 0.0
+        said = {stem(word) for passage in candidate.passages for word in passage.own.split()}
+        return 1.0 if self._content & said else _ELSEWHERE
 
     def _dated(self, candidate: Candidate) -> float:
         if not self._asked.days:
@@ -270,7 +283,7 @@ class Scorer:
         known = (
             s.answer_coverage * covered
             + s.answer_cosine * cosine
-            + s.answer_unseen * self._rarity.unseen(self._asked.words)
+            + s.answer_unseen * self._rarity.telling() * self._rarity.unseen(self._asked.words)
         )
         relevance = _logistic(s.relevance_share + share) * _logistic(s.answer_base + known)
         shares = np.exp(top - _log_sum(top))
@@ -299,23 +312,28 @@ def _counted(
     borrowed = [maybe(f" {passage.context}") for passage in passages]
     words = set().union(*own, *borrowed)
     asked = {word: place[one] for word in words if word and (one := stem(word)) in place}
-    counts = np.zeros((len(passages), len(stems)))
-    for texts, worth in ((own, 1.0), (borrowed, context)):
-        said = [(n, asked[word]) for n, text in enumerate(texts) for word in text if word in asked]
-        if said:
-            np.add.at(counts, tuple(np.array(said).T), worth)
+    counts = _times(own, asked, len(stems)) + context * _times(borrowed, asked, len(stems))
     lengths = [_length(passage.own) + _length(passage.context) for passage in passages]
     return counts, np.array(lengths, float)
+
+
+def _times(texts: Sequence[Sequence[str]], asked: Mapping[str, int], stems: int) -> Numbers:
+    """How often each text has a word of each stem."""
+    found = [[asked[word] for word in text if word in asked] for text in texts]
+    rows = np.repeat(np.arange(len(found)), np.array([*map(len, found)], np.int64))
+    cells = rows * stems + np.fromiter(chain.from_iterable(found), np.int64)
+    times = np.bincount(cells, minlength=len(found) * stems).reshape(len(found), stems)
+    return times.astype(float)
 
 
 def _beginning(stems: Sequence[str]) -> re.Pattern[str]:
     """Finds the words that may have one of these stems, among words with a space before each.
 
-    A word begins with all letters of its stem but the last, and always with the first. Few words do,
+    A word begins with its stem, but for a last e, i or l, which may stand for an ending. Few words do,
     so most of a text is never cut into words.
     """
-    beginnings = "|".join(re.escape(begin) for begin in sorted({s[:-1] or s for s in stems}))
-    return re.compile(f" ((?:{beginnings})[^ ]*)")
+    beginnings = {one[:-1] or one if one.endswith(_TURNED) else one for one in stems}
+    return re.compile(f" ((?:{'|'.join(map(re.escape, sorted(beginnings)))})[^ ]*)")
 
 
 def _length(words: str) -> int:

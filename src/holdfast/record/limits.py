@@ -45,11 +45,14 @@ def sources(ids: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(event_id, ids))
 
 
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
 def moment(at: str | datetime) -> str:
-    """A given time as it is written: UTC, milliseconds."""
+    """A given time as it is written: UTC, milliseconds. A day is its beginning in UTC."""
     if isinstance(at, str):
         try:
-            at = datetime.fromisoformat(at)
+            at = datetime.fromisoformat(f"{at}T00:00:00Z" if _DAY.fullmatch(at) else at)
         except ValueError:
             raise Invalid(f"{at!r} is not a time; use 2026-01-31T09:30:00Z") from None
     if not isinstance(at, datetime):

@@ -102,7 +102,9 @@ def _for_machines(found: Found) -> dict[str, Any]:
 
 def _show(found: Found, *, explain: bool) -> None:
     if not found:
-        show.say("Nothing is remembered about that.")
+        show.say(
+            "Nothing is remembered that seems to answer this; --min-relevance 0 shows the nearest."
+        )
     for rank, hit in enumerate(found, 1):
         show.out().print(
             Text.assemble(
@@ -116,7 +118,7 @@ def _show(found: Found, *, explain: bool) -> None:
             parts = "  ".join(f"{name} {value:+.3f}" for name, value in hit.parts.items())
             show.indented(parts, 10, "cyan")
     if found:
-        show.say(f"\nThe answer is among these with a confidence of {found.confidence:.0%}.")
+        show.say(f"\nChance that the answer is among these: {found.confidence:.0%}.")
     for notice in found.notices:
         show.warn(notice)
 

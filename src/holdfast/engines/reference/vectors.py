@@ -27,6 +27,10 @@ class MemoryVectors:
             self._kept, self._ends = {}, {}
         self._edition = edition
 
+    def use(self, edition: str) -> None:
+        """Use this edition; only one is kept here."""
+        self.begin(edition)
+
     def put(self, shelf: int, first: int, rows: NDArray[np.float32]) -> None:
         """Keep the vectors of passages `first`, `first` + 1, …"""
         self.set(shelf, range(first, first + len(rows)), rows)

@@ -56,10 +56,18 @@ class FileVectors(Alone):
     def begin(self, edition: str) -> None:
         """Use this edition; the files of others are removed."""
         with self._alone("beginning an edition of vectors"):
-            if self._edition != edition:
-                self._edition = edition
-                self._forget()
+            self._switch(edition)
             self._remove_others(safe(edition))
+
+    def use(self, edition: str) -> None:
+        """Use this edition, and take nothing away."""
+        with self._alone("using an edition of vectors"):
+            self._switch(edition)
+
+    def _switch(self, edition: str) -> None:
+        if self._edition != edition:
+            self._edition = edition
+            self._forget()
 
     def put(self, shelf: int, first: int, rows: NDArray[np.float32]) -> None:
         """Keep the vectors of passages `first`, `first` + 1, …"""
