@@ -41,6 +41,18 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, "README.md", "exec"), {})
 
 
+def test_the_code_in_the_page_about_memory_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its blocks are one program."""
+    monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    page = (ROOT / "docs" / "memory.md").read_text("utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    exec(compile("".join(blocks), "memory.md", "exec"), {})
+
+
 def test_every_command_the_readme_names_exists() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     named = re.search(r"Commands: `([^`]+)`", readme)

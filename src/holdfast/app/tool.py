@@ -86,11 +86,14 @@ def _said(hit: Hit) -> dict[str, Any]:
         "text": hit.text,
         "relevance": round(hit.relevance, 3),
         "at": hit.at,
-        "from": hit.speaker or (of.source_type if of is not None else ""),
+        "from": hit.speaker or (of.origin if of is not None else ""),
         "trust": hit.trust,
     }
     if of is not None:
-        about = {"kind": of.kind, "category": of.category, "key": of.key, "tags": list(of.tags)}
+        names = ("kind", "category", "subject", "key", "value", "applies_to", "title", "trigger")
+        about: dict[str, Any] = {name: getattr(of, name) for name in names}
+        about |= {"steps": list(of.steps), "tags": list(of.tags), "confidence": of.confidence}
+        about |= {"valid_from": of.valid_from, "valid_to": of.valid_to}
         said |= {name: value for name, value in about.items() if value}
     elif hit.event is not None:
         said |= {"kind": hit.event.kind, "session": hit.event.session_id}

@@ -27,14 +27,19 @@ class Narrowed:
         Literal["session", "user", "project", "app", "system", "all"],
         Parameter(help="Turns of conversations, yours everywhere, the project's, everybody's."),
     ] = "all"
-    kind: Annotated[str | None, Parameter(help="fact, episode, pattern or workflow.")] = None
+    kind: Annotated[
+        Literal["fact", "episode", "pattern", "workflow"] | None, Parameter(help="Only memories.")
+    ] = None
     category: Annotated[
-        str | None, Parameter(help="facts, preferences, rules, skills or context.")
+        Literal["facts", "preferences", "rules", "skills", "context"] | None,
+        Parameter(help="Only memories of this category."),
     ] = None
     tag: Annotated[list[str] | None, Parameter(help="Memories with this tag; may repeat.")] = None
-    since: Annotated[str | None, Parameter(help="Not before this time.")] = None
-    until: Annotated[str | None, Parameter(help="Before this time.")] = None
-    as_of: Annotated[str | None, Parameter(help="As things stood at this time.")] = None
+    since: Annotated[
+        str | None, Parameter(help="Not before this day or time: 2026-01-31 or 2026-01-31T09:30Z.")
+    ] = None
+    until: Annotated[str | None, Parameter(help="Before this day or time.")] = None
+    as_of: Annotated[str | None, Parameter(help="As things stood on this day or time.")] = None
 
 
 ALL = Narrowed()
@@ -128,8 +133,12 @@ def _about(hit: Hit) -> list[str]:
     said = [hit.id, show.moment(hit.at), f"{_TRUST[hit.trust]}'s word"]
     if hit.memory is not None:
         of = hit.memory
-        said[1:1] = [f"{of.kind} ({of.scope})"]
-        said.append(f"confidence {of.confidence:.0%}")
+        said[1:1] = [
+            f"{of.kind} ({of.scope})",
+            *([f"for {of.applies_to}"] if of.applies_to else ()),
+        ]
+        said += [" → ".join(of.steps)] if of.steps else []
+        said.append(f"believed {of.confidence:.0%}")
     elif hit.event is not None:
         said[1:1] = [hit.event.kind.replace("_", " "), f"{hit.speaker} in {hit.event.session_id}"]
     if hit.related:
