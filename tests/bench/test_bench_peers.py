@@ -39,7 +39,7 @@ class Letters:
 
     name = "letters-26"
     dims = _WIDTH
-    quick = True
+    at_once = 1 << 30
 
     def passages(self, said: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         rows = [[text.count(chr(97 + n)) for n in range(_WIDTH)] for _, text in said]

@@ -15,7 +15,7 @@ from holdfast.engines.embedders.minilm import MiniLM
 from holdfast.engines.embedders.remote import Remote
 from holdfast.engines.embedders.static import Static
 from holdfast.model.embed import EmbedSettings
-from holdfast.ports.embed import Embedder
+from holdfast.ports.embed import ANY_NUMBER, Embedder
 from tests.embedders.server import serving
 from tests.property.effort import examples
 
@@ -154,5 +154,6 @@ def test_a_name_ends_in_the_width(embedder: Embedder) -> None:
     assert embedder.name.isprintable()
 
 
-def test_only_the_static_one_is_quick(embedder: Embedder) -> None:
-    assert embedder.quick == isinstance(embedder, Static)
+def test_only_the_static_one_never_makes_a_reader_wait(embedder: Embedder) -> None:
+    assert (embedder.at_once == ANY_NUMBER) == isinstance(embedder, Static)
+    assert embedder.at_once == 0 or not isinstance(embedder, Remote)

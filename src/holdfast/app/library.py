@@ -16,7 +16,7 @@ from holdfast.engines.vectors.cache import VectorCache
 from holdfast.engines.vectors.files import FileVectors
 from holdfast.errors import HoldfastError
 from holdfast.model.settings import Settings
-from holdfast.ports.embed import Embedder
+from holdfast.ports.embed import ANY_NUMBER, Embedder
 from holdfast.ports.search import SearchIndex
 from holdfast.recall.cached import Cached
 from holdfast.recall.library import Arms, Library
@@ -59,7 +59,9 @@ def _arms(chosen: Settings, folder: str, tell: Callable[[str], None]) -> Arms:
             name, dims = embedder.name, embedder.dims
             kept = FileVectors(folder, name, dims, exact_most=chosen.recall.exact_passages)
             cached = (
-                embedder if embedder.quick else Cached(embedder, VectorCache(folder, name, dims))
+                embedder
+                if embedder.at_once == ANY_NUMBER
+                else Cached(embedder, VectorCache(folder, name, dims))
             )
             found.append((cached, kept))
         except HoldfastError as exc:

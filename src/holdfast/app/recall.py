@@ -125,7 +125,13 @@ def _unfinished(hf: Holdfast, asked: Asked, wanted: Wanted) -> frozenset[int]:
 
 
 def _notices(hf: Holdfast, asked: Asked) -> tuple[str, ...]:
-    told = [notice for log in hf.logs(asked.user) for notice in log.library.notices]
+    searched = hf.logs(asked.user)
+    told = [notice for log in searched for notice in log.library.notices]
+    pending = sum(log.library.pending for log in searched)
+    if pending:
+        told.append(
+            f"{pending} or more passages still wait for their vectors; hf.index() makes them"
+        )
     return tuple(dict.fromkeys(told))
 
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:  # recording must not wait for numpy
     from numpy.typing import NDArray
 
 
+#: so many that it never makes a reader wait
+ANY_NUMBER = 1 << 30
+
+
 class Embedder(Protocol):
     """Turns texts into vectors of one kind."""
 
@@ -41,8 +45,8 @@ class Embedder(Protocol):
         ...
 
     @property
-    def quick(self) -> bool:
-        """Whether it is cheap enough to run while a reader waits; else it runs in the background."""
+    def at_once(self) -> int:
+        """How many passages it may embed while a reader waits; more are embedded behind."""
         ...
 
     def passages(self, said: Sequence[tuple[str, str]]) -> NDArray[numpy.float32]:

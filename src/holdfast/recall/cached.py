@@ -30,7 +30,7 @@ class Cached:
     def __init__(self, embedder: Embedder, cache: Cache) -> None:
         self._embedder = embedder
         self._cache = cache
-        self.name, self.dims, self.quick = embedder.name, embedder.dims, embedder.quick
+        self.name, self.dims, self.at_once = embedder.name, embedder.dims, embedder.at_once
 
     def passages(self, said: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """A row for each (speaker, text)."""

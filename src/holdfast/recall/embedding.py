@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from holdfast.errors import HoldfastError
-from holdfast.ports.embed import Embedder
+from holdfast.ports.embed import ANY_NUMBER, Embedder
 from holdfast.ports.search import SearchIndex
 from holdfast.ports.vectors import Vectors
 
@@ -35,6 +35,8 @@ class Filler:
         self._thread: threading.Thread | None = None
         self._stop = threading.Event()
         self._one = threading.Lock()
+        #: passages known to be without a vector
+        self.left = 0
 
     def start(self) -> None:
         """Fill in the background, unless that is under way."""
@@ -63,7 +65,7 @@ class Filler:
         """
         with self._one:
             for embedder, vectors in self._arms:
-                if quick and not embedder.quick:
+                if quick and embedder.at_once < ANY_NUMBER:
                     continue
                 vectors.use(self._index.edition())
                 for owner in self._index.owned():
@@ -80,15 +82,17 @@ class Filler:
         while not self._stop.is_set():
             ahead = _AHEAD + len(tried)  # a text that embeds to nothing stays missing
             missing = [n for n in vectors.missing(shelf, through, ahead) if n not in tried]
+            self.left = len(missing)
             if not missing:
                 return
-            size = _AHEAD if embedder.quick else BATCH
+            size = min(_AHEAD, max(BATCH, embedder.at_once))
             for first in range(0, len(missing), size):
                 if self._stop.is_set():
                     return
                 some = missing[first : first + size]
                 tried.update(some)
                 made += self._batch(embedder, vectors, shelf, some)
+                self.left -= len(some)
                 if progress is not None:
                     progress(made, through)
 

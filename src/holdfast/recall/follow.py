@@ -39,7 +39,7 @@ Lookup = Callable[[Sequence[str]], list[Memory]]
 
 
 class Follower:
-    """Keeps one SearchIndex, and the quick vectors of its passages, at the head of one log."""
+    """Keeps one SearchIndex, and the vectors that can be made at once, at the head of one log."""
 
     def __init__(
         self,
@@ -179,13 +179,13 @@ class Follower:
     # ---- vectors ---------------------------------------------------------------------------
 
     def _embedded(self, pages: Sequence[Page]) -> list[dict[tuple[str, str], NDArray[np.float32]]]:
-        """The vectors of quick embedders, by speaker and text."""
+        """The vectors that can be made at once, by speaker and text."""
         said = list(dict.fromkeys((p.speaker, p.text) for page in pages for p in page.passages))
         made: list[dict[tuple[str, str], NDArray[np.float32]]] = []
         for embedder, _ in self.arms:
             try:
-                quick = embedder.quick and said
-                rows = embedder.passages(said) if quick else ()
+                now = 0 < len(said) <= embedder.at_once
+                rows = embedder.passages(said) if now else ()
             except Unavailable as exc:
                 self._tell(f"found by words alone: {exc}")
                 rows = ()

@@ -16,7 +16,7 @@ from holdfast.model.events import Position
 from holdfast.model.memories import Memory
 from holdfast.model.recall import RecallSettings
 from holdfast.model.search import EVERYBODY, Wanted
-from holdfast.ports.embed import Embedder
+from holdfast.ports.embed import ANY_NUMBER, Embedder
 from holdfast.ports.log import EventLog
 from holdfast.ports.search import SearchIndex
 from holdfast.ports.vectors import Vectors
@@ -175,8 +175,13 @@ class Library:
 
     def _fill_behind(self) -> None:
         """Make missing vectors in the background; nobody waits for them."""
-        if any(not embedder.quick for embedder, _ in self._open().arms):
+        if any(embedder.at_once < ANY_NUMBER for embedder, _ in self._open().arms):
             self._the_filler().start()
+
+    @property
+    def pending(self) -> int:
+        """About how many passages wait for a vector of the best embedder."""
+        return self._filler.left if self._filler is not None else 0
 
     def _the_filler(self) -> Filler:
         if self._filler is None:

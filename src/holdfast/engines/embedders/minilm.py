@@ -28,7 +28,8 @@ class MiniLM:
 
     name = "minilm-int8-384"
     dims = 384
-    quick = False
+    #: about half a second of one core
+    at_once = 16
 
     def __init__(self) -> None:
         self._model = Once(_load, inherits=False)  # a fork may come while a lock in there is held

@@ -43,7 +43,7 @@ class _Answered(msgspec.Struct, frozen=True):
 class Remote:
     """The embedder that asks an endpoint."""
 
-    quick = False
+    at_once = 0
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.errors import Unavailable
+from holdfast.ports.embed import ANY_NUMBER
 
 from .once import Once
 
@@ -25,7 +26,7 @@ class Static:
 
     name = "wordllama-256"
     dims = 256
-    quick = True
+    at_once = ANY_NUMBER
 
     def __init__(self) -> None:
         self._table = Once(_load)
