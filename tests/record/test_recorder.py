@@ -212,12 +212,17 @@ def test_a_time_of_its_own_is_written_in_utc(given_time: Any, written: str) -> N
     assert one(at=given_time).timestamp == written
 
 
+def test_a_day_is_its_beginning_in_utc() -> None:
+    assert limits.moment("2026-01-31") == "2026-01-31T00:00:00.000Z"
+    with pytest.raises(Invalid):
+        limits.moment("2026-02-31")
+
+
 @pytest.mark.parametrize(
     "given_time",
     [
         "",
         "yesterday",
-        "2026-01-31",
         "2026-01-31T09:30:00",
         "2026-13-01T00:00:00Z",
         datetime(2026, 1, 31),
