@@ -13,7 +13,7 @@ from holdfast.engines.reference.search import MemorySearch
 from holdfast.engines.sqlite import Index
 from holdfast.engines.sqlite.search import SqliteSearch
 from holdfast.model.events import Position
-from holdfast.model.search import EVERYBODY, Document, Page, Passage, Wanted
+from holdfast.model.search import EVERYBODY, FOREVER, Document, Page, Passage, Wanted
 from holdfast.ports.search import SearchIndex
 from holdfast.text.stems import stems
 from holdfast.text.words import analyse
@@ -133,7 +133,7 @@ pages = st.builds(
 
 class Batch(NamedTuple):
     pages: list[Page]
-    current: dict[str, int | None]
+    held: dict[str, dict[int, int]]
     anew: bool
 
 
@@ -141,7 +141,10 @@ batches = st.lists(
     st.builds(
         Batch,
         st.lists(pages, max_size=12),
-        st.dictionaries(st.sampled_from(["e0", "e1", "e2", "no"]), st.none() | st.integers(0, 2)),
+        st.dictionaries(
+            st.sampled_from(["e0", "e1", "e2", "no"]),
+            st.dictionaries(st.integers(0, 2), moments | st.just(FOREVER)),
+        ),
         st.sampled_from([False, False, False, True]),
     ),
     max_size=4,
@@ -181,7 +184,7 @@ asked = st.builds(
 
 def fill(index: SearchIndex, found: Sequence[Batch]) -> None:
     for batch in found:
-        assert add(index, *batch.pages, anew=batch.anew, current=batch.current)
+        assert add(index, *batch.pages, anew=batch.anew, held=batch.held)
 
 
 def answers(index: SearchIndex, owner: str, ask: Asked) -> list[object]:

@@ -18,7 +18,7 @@ from holdfast.capture.layout import INDEX
 from holdfast.engines.sqlite import Index, SqliteViews
 from holdfast.engines.sqlite.search import SqliteSearch
 from holdfast.errors import Damaged, HoldfastError, Unavailable
-from holdfast.model.search import Page, Wanted
+from holdfast.model.search import FOREVER, Page, Wanted
 from holdfast.ports.search import SearchIndex
 from holdfast.text.stems import stems
 from tests.contract.shelves import NOW, add, advance, at, everything, on, page, search_in
@@ -41,7 +41,9 @@ def raw(folder: Path, *statements: str) -> None:
 def test_a_further_index_of_the_same_folder_sees_what_was_added(tmp_path: Path) -> None:
     first, second = search_in(tmp_path), search_in(tmp_path)
     for n in range(3):
-        assert add(first if n % 2 else second, page(f"word {n}", session="one"), current={"x": n})
+        assert add(
+            first if n % 2 else second, page(f"word {n}", session="one"), held={"x": {n: FOREVER}}
+        )
         assert everything(first) == everything(second)
     assert not second.add(at(2), [page("late")], at(3))
     second.discard()

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from holdfast.engines.reference.search import MemorySearch
 from holdfast.model.events import Position
-from holdfast.model.search import EVERYBODY, Page, Passage, Size, Wanted
+from holdfast.model.search import EVERYBODY, FOREVER, Page, Passage, Size, Wanted
 from holdfast.ports.search import SearchIndex
 from holdfast.text.stems import stems
 from holdfast.text.words import analyse
@@ -243,6 +243,7 @@ def ids(index: SearchIndex, wanted: Wanted, owner: str = "ana") -> list[str]:
         (Wanted(now=60), "a c d"),
         (Wanted(now=50, as_of=20), "a b"),
         (Wanted(now=50, as_of=40), "a b c d gone"),
+        (Wanted(now=50, as_of=45), "a b c d"),
         (Wanted(now=50, agent="x", session="one", labels=("p",), since=1, until=11), "a"),
     ],
 )
@@ -255,7 +256,7 @@ def test_every_condition_narrows(index: SearchIndex, wanted: Wanted, expected: s
         page("word", id="d", at=40, begins=6),
         page("word", id="gone", at=40),
         page("word", id="other", owner="ben"),
-        current={"gone": None},
+        held={"gone": {0: 45}},
     )
     assert ids(index, wanted) == expected.split()
     found = index.matching(on(index), ["word"], wanted, 9)
@@ -271,14 +272,16 @@ def test_only_the_revision_that_holds_is_found(index: SearchIndex) -> None:
             page(f"the {revision}", id="m", revision=revision, event_seq=revision, at=revision),
             page("the event", id="e"),
             page(f"shared {revision}", id="m", revision=revision, owner=EVERYBODY),
-            current={"m": revision},
+            held={"m": {revision - 1: 1, revision: FOREVER}},
         )
         assert index.made_by(on(index), [1, 2, 7], NOW) == ([1, 2] if revision == 1 else [2, 3])
     for holds, number in ((2, [3]), (1, [1]), (None, []), (7, []), (2, [3])):
-        assert add(index, current={"m": holds, "unknown": 1})
+        until = {1: 8, 2: 8} | ({holds: FOREVER} if holds else {})
+        assert add(index, held={"m": until, "unknown": {1: FOREVER}})
         assert index.fitting(on(index), [1, 2, 3], NOW) == sorted([*number, 2])
         assert len(ids(index, NOW, EVERYBODY)) == len(number)
-        assert ids(index, Wanted(now=50, as_of=9)) == ["m", "e", "m"]
+        assert ids(index, Wanted(now=50, as_of=7)) == ["m", "e", "m"]
+        assert index.fitting(on(index), [1, 2, 3], Wanted(now=50, as_of=8)) == sorted([*number, 2])
 
 
 def test_documents_come_by_time_and_by_their_place_in_a_session(index: SearchIndex) -> None:
@@ -333,7 +336,7 @@ def test_pages_for_another_position_change_nothing(
         [page("new", owner="new")],
         at(9),
         anew=anew,
-        current={"m": None},
+        held={"m": {}},
         numbered=lambda shelf, _: numbered.append(shelf),
     )
     assert everything(index) == before
@@ -390,7 +393,7 @@ def test_pages_that_are_not_taken_in_whole_leave_nothing_behind(
 
     new = [page("new", owner="ben"), page("text"), page("new", owner="new", pieces=2)]
     with pytest.raises(KeyError):
-        add(index, *new, anew=anew, current={"m": None}, numbered=numbered)
+        add(index, *new, anew=anew, held={"m": {}}, numbered=numbered)
     assert everything(index) == before
     assert add(index, *new, anew=anew)
     assert index.frequency(on(index), ["text"]) == {"text": 1}

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.model.memories import MOST_CHANGES
 from tests.property.effort import examples
 from tests.recall.careers import Career, Step, careers, everything, remembered, shown
 from tests.recall.replays import AS_FOUND, Ticking, forgotten_index, ids, stamp, told_again
@@ -170,3 +171,30 @@ def test_an_index_made_anew_remembers_the_past(tmp_path: Path, clock: Ticking) -
     with holdfast.open(home, project="p", user="ana", now=clock) as hf:
         after = shown(hf.recall("uploader retries three", as_of=stamp(5), min_relevance=0))
     assert after == before != {}
+
+
+def test_of_many_values_of_one_key_that_of_then_is_found(hf: Holdfast, clock: Ticking) -> None:
+    for n in range(450):
+        clock.minutes = n
+        hf.remember(f"the deploy is at step {n}", key="deploy", value=f"step {n}")
+    for n in (60, 220, 449):
+        found = hf.recall("where is the deploy?", 3, as_of=stamp(n + 0.5), min_relevance=0)
+        assert [hit.text for hit in found] == [f"the deploy is at step {n}"]
+
+
+@pytest.mark.parametrize("asked_between", [True, False])
+def test_more_changes_than_a_row_keeps_leave_the_last_words_found(
+    tmp_path: Path, clock: Ticking, asked_between: bool
+) -> None:
+    with holdfast.open(tmp_path, project="p", user="ana", now=clock) as hf:
+        one = hf.remember("the gateway is called heron").id
+        hf.revise(one, text="the gateway is called magpie")
+        if asked_between:
+            everything(hf)
+        for n in range(MOST_CHANGES + 5):
+            hf.trust(one, n % 3, reason="seen")
+        live = hf.recall("what is the gateway called?", min_relevance=0)
+        assert [hit.text for hit in live] == ["the gateway is called magpie"]
+    forgotten_index(tmp_path)
+    with holdfast.open(tmp_path, project="p", user="ana", now=clock) as hf:
+        assert ids(hf.recall("magpie", min_relevance=0)) == ids(live) == [one]

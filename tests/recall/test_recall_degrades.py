@@ -99,6 +99,22 @@ def test_when_it_comes_back_the_vectors_are_made(tmp_path: Path) -> None:
             assert "vector" in found[0].parts
 
 
+def test_an_endpoint_that_was_dead_at_first_is_used_once_it_answers(tmp_path: Path) -> None:
+    with serving() as server:
+        server.tricks += [status(500)] * 200
+        configured(server.url)
+        with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
+            wanted = spoken(hf)
+            hf.remember("the backups are encrypted", scope="user")
+            assert ids(hf.recall("who keeps the backups?"))[0] == wanted
+            assert hf.notices
+            server.tricks.clear()
+            hf.index()
+            found = hf.recall("who keeps the backups?")
+            assert any("marmot" in text for text in server.texts())
+            assert (found[0].id, found.notices) == (wanted, ())
+
+
 def test_making_vectors_now_says_when_they_cannot_be_made(tmp_path: Path) -> None:
     with serving() as server:
         configured(server.url)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from holdfast.errors import Invalid, Limit
+from holdfast.errors import Damaged, Invalid, Limit
 from holdfast.model.memories import CATEGORIES, KINDS
 from holdfast.model.search import Wanted
 from holdfast.recall.pages import milliseconds
@@ -20,6 +20,7 @@ from .reserved import own_scope
 if TYPE_CHECKING:
     from .holdfast import Holdfast
 
+T = TypeVar("T")
 #: scope words of earlier designs, and what they are called here
 _SCOPES = {
     "user-private": "user",
@@ -123,6 +124,16 @@ def check_k(k: int) -> None:
     """Invalid for what is not a number of hits."""
     if type(k) is not int or not 1 <= k <= MOST:
         raise Invalid(f"k must be a whole number from 1 to {MOST}, not {k!r}")
+
+
+def mended(hf: Holdfast, asked: Asked, ask: Callable[[], T]) -> T:
+    """The answer of the shelves; those that turn out to be damaged are made anew, once."""
+    try:
+        return ask()
+    except Damaged as exc:
+        for log in hf.logs(asked.user):
+            log.library.discard(str(exc))
+        return ask()
 
 
 def logs(hf: Holdfast, asked: Asked) -> list[Holdfast]:

@@ -55,6 +55,7 @@ class Ranker:
         self._shelves = shelves
         self._wanted = wanted
         self.knows = Known()
+        self._seen: set[str] = set()
 
     def best(self, k: int, settings: RecallSettings, floor: float, *, broad: bool) -> list[Ranked]:
         """The first k that are relevant enough, in their last order."""
@@ -89,7 +90,10 @@ class Ranker:
                 turns = [document.id for document in mine if document.kind != MEMORY]
                 memories = {document.id for document in mine if document.kind == MEMORY}
                 log.views.read(partial(self._read, turns=turns, memories=memories))
-        self.knows.places += [n for n in places if self._answerable(candidates[n])]
+        for n in places:  # one that was restored may stand on two shelves
+            if candidates[n].document.id not in self._seen and self._answerable(candidates[n]):
+                self._seen.add(candidates[n].document.id)
+                self.knows.places.append(n)
 
     def _read(self, reading: Reading, turns: list[str], memories: set[str]) -> None:
         if self._wanted.as_of is None:

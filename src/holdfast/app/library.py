@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from holdfast.engines.embedders.choose import embedders
@@ -18,8 +18,10 @@ from holdfast.errors import HoldfastError
 from holdfast.model.settings import Settings
 from holdfast.ports.embed import ANY_NUMBER, Embedder
 from holdfast.ports.search import SearchIndex
+from holdfast.ports.vectors import Vectors
+from holdfast.recall.absent import Absent
 from holdfast.recall.cached import Cached
-from holdfast.recall.library import Arms, Library
+from holdfast.recall.library import Arm, Engines, Library
 from holdfast.recall.pages import SHAPE
 from holdfast.text.stems import stems
 from holdfast.views.runner import Runner
@@ -37,40 +39,38 @@ def library(
         weights=(1.0, recall.context_weight),
         generation=lambda: project_meta.generation(log.disk, log.folder),
     )
-    told: list[str] = []
-    made = Library(
+    return Library(
         project_id,
         log,
         search,
-        arms=lambda: _arms(chosen, log.folder, told.append),
-        beside=partial(_beside, (1.0, recall.context_weight)),
+        engines=Engines(
+            embedders=partial(embedders, chosen.embed, chosen.embed_key),
+            arm=partial(_arm, chosen, log.folder),
+            beside=partial(_beside, (1.0, recall.context_weight)),
+        ),
         views=views,
         settings=recall,
     )
-    made.notices = told
-    return made
 
 
-def _arms(chosen: Settings, folder: str, tell: Callable[[str], None]) -> Arms:
-    """The embedders that can be used, each with its vectors; those that cannot are named."""
-    found: Arms = []
-    for embedder in embedders(chosen.embed, chosen.embed_key):
-        try:
-            name, dims = embedder.name, embedder.dims
-            kept = FileVectors(folder, name, dims, exact_most=chosen.recall.exact_passages)
-            cached = (
-                embedder
-                if embedder.at_once == ANY_NUMBER
-                else Cached(embedder, VectorCache(folder, name, dims))
-            )
-            found.append((cached, kept))
-        except HoldfastError as exc:
-            tell(f"found without an embedder: {exc}")
-    return found
+def _arm(chosen: Settings, folder: str, embedder: Embedder) -> Arm:
+    """An embedder with its vectors; Unavailable for one that does not even say how wide they are."""
+    name, dims = embedder.name, embedder.dims
+    kept = FileVectors(folder, name, dims, exact_most=chosen.recall.exact_passages)
+    if embedder.at_once == ANY_NUMBER:
+        return embedder, kept
+    return Cached(embedder, VectorCache(folder, name, dims)), kept
 
 
-def _beside(weights: tuple[float, float], made: Sequence[Embedder]) -> tuple[SearchIndex, Arms]:
+def _beside(
+    weights: tuple[float, float], made: Sequence[Embedder]
+) -> tuple[SearchIndex, list[Arm]]:
     """Shelves in memory, for what index.db cannot take in."""
-    return MemorySearch(stems, weights), [
-        (embedder, MemoryVectors(embedder.dims)) for embedder in made
-    ]
+    return MemorySearch(stems, weights), [(embedder, _in_memory(embedder)) for embedder in made]
+
+
+def _in_memory(embedder: Embedder) -> Vectors:
+    try:
+        return MemoryVectors(embedder.dims)
+    except HoldfastError:  # whoever asked it before has said so
+        return Absent()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from holdfast.errors import Damaged, Invalid
+from holdfast.errors import Invalid
 from holdfast.model.events import Draft
 from holdfast.model.recall import Found, RecallSettings
 from holdfast.model.search import EVERYBODY, Wanted
@@ -16,7 +16,7 @@ from holdfast.recall.question import Question, question
 from holdfast.views import state as views
 from holdfast.views.runner import Reading
 
-from .asking import Asked, check, logs, wanted_by
+from .asking import Asked, check, logs, mended, wanted_by
 from .hits import Ranker
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ def recall(
         raise Invalid("settings are a RecallSettings: replace fields of hf.settings.recall")
     floor = chosen.min_relevance if min_relevance is None else min_relevance
     wanted = wanted_by(hf, asked)
-    answered = _answered(hf, question(query), asked, wanted, chosen)
+    asking = question(query)
+    answered = mended(hf, asked, lambda: _answered(hf, asking, asked, wanted, chosen))
     if answered is None:
         return Found(hits=(), confidence=0.0, query=query, notices=_notices(hf, asked))
     ranker = Ranker(hf, asked, *answered, wanted)
-    best = ranker.best(k, chosen, floor, broad=question(query).broad)
+    best = ranker.best(k, chosen, floor, broad=asking.broad)
     return Found(
         hits=tuple(ranker.hits(best)),
         confidence=answered[0].scored.confidence,
@@ -61,18 +62,6 @@ def recall(
 
 
 def _answered(
-    hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
-) -> tuple[Answered, list[Shelf]] | None:
-    """The answer of the shelves; those that turn out to be damaged are made anew, once."""
-    try:
-        return _asked_once(hf, asking, asked, wanted, settings)
-    except Damaged as exc:
-        for log in hf.logs(asked.user):
-            log.library.discard(str(exc))
-        return _asked_once(hf, asking, asked, wanted, settings)
-
-
-def _asked_once(
     hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
 ) -> tuple[Answered, list[Shelf]] | None:
     where = logs(hf, asked)
@@ -90,8 +79,8 @@ def _asked_once(
             )
         ]
         embedders = hf.library.embedders()
-        tell = hf.library.tell
-        found = answer(asking, shelves, embedders, settings=settings, tell=tell)
+        found = answer(asking, shelves, embedders, settings=settings)
+        hf.library.troubles = found.troubles
     return found, shelves
 
 

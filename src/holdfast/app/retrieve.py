@@ -13,7 +13,7 @@ from holdfast.model.memories import Memory, current, visible
 from holdfast.model.search import EVERYBODY
 from holdfast.views import knowledge
 
-from .asking import Asked, check_k, logs, wanted_by
+from .asking import Asked, check_k, logs, mended, wanted_by
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -31,7 +31,7 @@ def by_tags(hf: Holdfast, tags: Sequence[str], k: int, asked: Asked) -> list[Mem
     if not tags:
         raise Invalid("name at least one tag")
     any_label = tuple(f"tag:{tag}" for tag in tags)
-    found = _latest(hf, asked, any_label, _ALL)
+    found = mended(hf, asked, lambda: _latest(hf, asked, any_label, _ALL))
     return sorted(found, key=lambda m: (-m.importance, _backwards(m.created_at), m.id))[:k]
 
 
@@ -43,7 +43,7 @@ def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
         raise Invalid(f"hours is a number above 0, up to a century, not {hours!r}")
     since = timestamp(max(0, round(hf.clock.now_ms() - hours * 3_600_000)))
     narrowed = msgspec.structs.replace(asked, since=since)
-    return _latest(hf, narrowed, ("what:memory",), k)
+    return mended(hf, asked, lambda: _latest(hf, narrowed, ("what:memory",), k))
 
 
 def _latest(hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int) -> list[Memory]:

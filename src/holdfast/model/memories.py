@@ -289,7 +289,8 @@ def _shortened(memory: Memory) -> tuple[Change, ...]:
     first, second, *rest = memory.history
     then = _step(_at_first(memory), second)
     kept = {name: _said(getattr(then, name)) for name in first.set}
-    return (replace(first, set=kept), *rest)
+    said = second.event_seq if second.what == "revised" else first.event_seq
+    return (replace(first, event_seq=said, set=kept), *rest)
 
 
 def _said(value: Any) -> Any:

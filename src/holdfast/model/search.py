@@ -6,6 +6,8 @@ owner; nothing on it, not even how often a word occurs, is ever known to somebod
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 #: labels that most documents carry; looking for the others is worth an index
@@ -24,6 +26,8 @@ COMMON = frozenset(
 )
 #: the kind of a document that is a memory; every other is a turn of a conversation
 MEMORY = "memory"
+#: the end of what has none
+FOREVER = 1 << 62
 #: the owner of what everybody in a project may see
 EVERYBODY = ""
 
@@ -52,7 +56,11 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     length: int = 0
     #: from when and until when it holds; 0 and the far future where nothing was said
     begins: int = 0
-    ends: int = 1 << 62
+    ends: int = FOREVER
+
+
+#: of a memory, until when each of its revisions held
+Held = Mapping[int, int]
 
 
 class Passage(msgspec.Struct, frozen=True, kw_only=True):

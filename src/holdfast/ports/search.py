@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from holdfast.model.events import Position
-from holdfast.model.search import Document, Page, Passage, Size, Wanted
+from holdfast.model.search import Document, Held, Page, Passage, Size, Wanted
 
 #: called with a shelf and its new passages once they are numbered, before they count
 Numbered = Callable[[int, Sequence[Passage]], None]
@@ -52,13 +52,13 @@ class SearchIndex(Protocol):
         position: Position,
         *,
         anew: bool = False,
-        current: Mapping[str, int | None] | None = None,
+        held: Mapping[str, Held] | None = None,
         numbered: Numbered | None = None,
     ) -> bool:
         """Advance from `base` to `position`; False when the shelves are no longer at `base`.
 
-        A page whose id and revision are there already is left out. `current` says of a memory which
-        revision holds from here on, None for none.
+        A page whose id and revision are there already is left out. `held` says of a memory until when
+        each of its revisions held, FOREVER for the one that still does; one it does not name never did.
         """
         ...
 

@@ -15,13 +15,13 @@ from holdfast.errors import HoldfastError, Unavailable
 from holdfast.model.events import Damage, Event, Position
 from holdfast.model.memories import Memory, current, revisions, said_by
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import Page, Passage
+from holdfast.model.search import FOREVER, Held, Page, Passage
 from holdfast.ports.embed import Embedder
 from holdfast.ports.log import EventLog
 from holdfast.ports.search import SearchIndex
 from holdfast.ports.vectors import Vectors
 
-from .pages import Binder
+from .pages import Binder, milliseconds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,8 @@ CHUNK = 5_000
 _RACES = 20
 #: words of a session that can be context for its next turn
 _RECENT = 64
+#: changes that take a memory out of use
+_TAKEN_OUT = frozenset({"superseded", "merged", "forgotten"})
 
 Progress = Callable[[int], None]
 Lookup = Callable[[Sequence[str]], list[Memory]]
@@ -45,7 +47,7 @@ class Follower:
         self,
         log: EventLog,
         index: SearchIndex,
-        arms: Sequence[tuple[Embedder, Vectors]],
+        arms: list[tuple[Embedder, Vectors]],
         *,
         memories: Lookup,
         settings: RecallSettings,
@@ -134,7 +136,7 @@ class Follower:
             pages,
             position,
             anew=anew,
-            current={memory.id: _holds(memory) for memory in touched},
+            held={memory.id: _held(memory) for memory in touched},
             numbered=numbered,
         )
         self._bound_to = position if done else None
@@ -150,23 +152,21 @@ class Follower:
         """The pages these events make, in the order of the log: however an index came to be, the
         same passages have the same numbers."""
         said = {said_by(one): one for memory in touched for one in revisions(memory)}
+        restored = {memory.id: memory for memory in touched if self.after is not None}
         made: list[Page | None] = []
         for event in events:
+            memory = None
             if event.kind in ("memory_learned", "memory_revised"):
                 memory = said.get(event.event_seq)
-                made.append(binder.memory(memory) if memory is not None else None)
-            else:
-                made.append(binder.turn(event))
+            elif event.kind == "memory_restored":  # shelves that stay as they are do not know it
+                memory = restored.get(_about(event))
+            made.append(binder.turn(event) if memory is None else binder.memory(memory))
         return [page for page in made if page is not None]
 
     def _touched(self, events: list[Event]) -> list[Memory]:
         """The memories these events are about, as they are now."""
         ids = dict.fromkeys(
-            str(event.payload["memory"])
-            for event in events
-            if event.kind.startswith(("memory_", "trust_"))
-            and isinstance(event.payload, dict)
-            and "memory" in event.payload
+            _about(event) for event in events if event.kind.startswith(("memory_", "trust_"))
         )
         merged = [
             other
@@ -174,7 +174,7 @@ class Follower:
             if event.kind == "memory_merged" and isinstance(event.payload, dict)
             for other in _listed(event.payload.get("from"))
         ]
-        return self._memories([*ids, *map(str, merged)]) if ids else []
+        return self._memories(list(filter(None, [*ids, *merged]))) if ids else []
 
     # ---- vectors ---------------------------------------------------------------------------
 
@@ -213,6 +213,11 @@ class Follower:
                 self._tell(f"vectors could not be kept: {exc}")
 
 
+def _about(event: Event) -> str:
+    """The memory an event is about."""
+    return str(event.payload.get("memory", "")) if isinstance(event.payload, dict) else ""
+
+
 def _listed(said: object) -> list[str]:
     return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
 
@@ -221,7 +226,15 @@ def _position(event: Event, generation: int) -> Position:
     return Position(generation=generation, event_seq=event.event_seq, crc=event.crc)
 
 
-def _holds(memory: Memory) -> int | None:
-    """What of it is current, apart from what its own times say."""
+def _held(memory: Memory) -> Held:
+    """Until when each of its revisions held at the latest, apart from what its own times say."""
     timeless = replace(memory, valid_from=None, valid_to=None, expires_at=None)
-    return said_by(memory) if current(timeless, memory.updated_at) else None
+    taken_out = [change.at for change in memory.history if change.what in _TAKEN_OUT]
+    over = not current(timeless, memory.updated_at)
+    until = milliseconds(max(taken_out)) if over and taken_out else 0 if over else FOREVER
+    held: dict[int, int] = {}
+    for change in reversed(memory.history):  # a later revision counts from its own time on
+        if change.what in ("learned", "revised"):
+            held[change.event_seq] = until
+            until = min(until, milliseconds(change.at))
+    return held

@@ -195,14 +195,14 @@ def queries(
     embedders: Sequence[Embedder],
     asked: Question,
     rarity: Rarity,
-    tell: Callable[[str], None],
-) -> list[NDArray[np.float32] | None]:
-    """The question as each embedder sees it; None from one that cannot be used."""
+) -> tuple[list[NDArray[np.float32] | None], list[str]]:
+    """The question as each embedder sees it; None from one that cannot be used, and why."""
     found: list[NDArray[np.float32] | None] = []
+    troubles: list[str] = []
     for embedder in embedders:
         try:
             found.append(embedder.query(asked.text, rarity.common))
         except HoldfastError as exc:
-            tell(f"found without {embedder.__class__.__name__.lower()}: {exc}")
+            troubles.append(f"found without an embedder: {exc}")
             found.append(None)
-    return found
+    return found, troubles

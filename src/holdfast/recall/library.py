@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from holdfast.errors import Damaged, HoldfastError, Unavailable
 from holdfast.model.events import Position
@@ -23,11 +24,23 @@ from holdfast.ports.vectors import Vectors
 from holdfast.views import knowledge
 from holdfast.views.runner import Runner
 
+from .absent import Absent
 from .embedding import Filler
 from .follow import Follower, Progress
 from .gather import Shelf
 
-Arms = list[tuple[Embedder, Vectors]]
+Arm = tuple[Embedder, Vectors]
+
+
+class Engines(NamedTuple):
+    """What stands behind the ports, made when somebody first asks."""
+
+    #: the embedders that are chosen, the best last
+    embedders: Callable[[], list[Embedder]]
+    #: an embedder with its vectors; Unavailable while it does not say how wide they are
+    arm: Callable[[Embedder], Arm]
+    #: the same in memory, for what the index cannot take in
+    beside: Callable[[Sequence[Embedder]], tuple[SearchIndex, list[Arm]]]
 
 
 class Library:
@@ -39,16 +52,14 @@ class Library:
         log: EventLog,
         index: SearchIndex,
         *,
-        arms: Callable[[], Arms],
-        beside: Callable[[Sequence[Embedder]], tuple[SearchIndex, Arms]],
+        engines: Engines,
         views: Runner,
         settings: RecallSettings,
     ) -> None:
         self.project = project
         self._log = log
         self._index = index
-        self._make_arms = arms
-        self._make_beside = beside
+        self._engines = engines
         self._views = views
         self._settings = settings
         self._main: Follower | None = None
@@ -58,8 +69,10 @@ class Library:
         self._pid = os.getpid()
         #: vectors that could have been made at once may be missing: nobody has looked yet
         self._unlooked = True
-        #: what happened to the shelves that a person should know
-        self.notices: list[str] = []
+        self._told: list[str] = []
+        self._lacking: list[str] = []
+        #: what embedders said that could not be used for the last question
+        self.troubles: list[str] = []
 
     # ---- asking ----------------------------------------------------------------------------
 
@@ -95,7 +108,7 @@ class Library:
     def up_to_date(self, progress: Progress | None = None) -> None:
         """Take in every event of the log, here or beside."""
         with self._one_at_a_time():
-            main = self._open()
+            main = self._armed()
             try:
                 self._taken_in(main, progress)
                 self._tail = None
@@ -136,17 +149,30 @@ class Library:
         """A second index, in memory, for what the first one cannot take in."""
         at = _position(main.index)
         if self._tail is None or self._tail.after != at:  # somebody else could take more in
-            index, arms = self._make_beside([embedder for embedder, _ in main.arms])
+            index, arms = self._engines.beside([embedder for embedder, _ in main.arms])
             self._tail = self._follower(index, arms)
             self._tail.after = at
         return self._tail
 
     def _open(self) -> Follower:
         if self._main is None:
-            self._main = self._follower(self._index, self._make_arms())
+            arms: list[Arm] = [(embedder, Absent()) for embedder in self._engines.embedders()]
+            self._main = self._follower(self._index, arms)
         return self._main
 
-    def _follower(self, index: SearchIndex, arms: Arms) -> Follower:
+    def _armed(self) -> Follower:
+        """With the vectors of each embedder, as far as they can be had by now."""
+        main = self._open()
+        self._lacking = []
+        for place, (embedder, vectors) in enumerate(main.arms):
+            if isinstance(vectors, Absent):
+                try:
+                    main.arms[place] = self._engines.arm(embedder)
+                except HoldfastError as exc:
+                    self._lacking.append(f"found without an embedder: {exc}")
+        return main
+
+    def _follower(self, index: SearchIndex, arms: list[Arm]) -> Follower:
         return Follower(
             self._log,
             index,
@@ -163,8 +189,14 @@ class Library:
         return [memory for memory in found if memory is not None]
 
     def tell(self, text: str) -> None:
-        if text not in self.notices:
-            self.notices.append(text)
+        """Something happened to the shelves that a person should know."""
+        if text not in self._told:
+            self._told.append(text)
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know."""
+        return list(dict.fromkeys([*self._told, *self._lacking, *self.troubles]))
 
     # ---- vectors that take their time ------------------------------------------------------
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, said_by
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import EVERYBODY, MEMORY, Document, Page, Passage
+from holdfast.model.search import EVERYBODY, FOREVER, MEMORY, Document, Page, Passage
 from holdfast.text.instructions import standing
 from holdfast.text.passages import split
 from holdfast.text.preferences import preference
@@ -157,7 +157,7 @@ class Binder:
                 begins=milliseconds(memory.valid_from) if memory.valid_from else 0,
                 ends=min(
                     (milliseconds(end) for end in (memory.valid_to, memory.expires_at) if end),
-                    default=1 << 62,
+                    default=FOREVER,
                 ),
             ),
             passages=passages,

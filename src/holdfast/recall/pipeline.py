@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -23,6 +23,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     order: list[int]
     #: of each candidate the ids of the turns beside it
     beside: list[tuple[str, ...]]
+    #: what embedders that could not be used said
+    troubles: list[str]
 
 
 def answer(
@@ -31,14 +33,18 @@ def answer(
     embedders: Sequence[Embedder],
     *,
     settings: RecallSettings,
-    tell: Callable[[str], None],
 ) -> Answered:
     """The pool of a question, ranked by relevance."""
     rarity = rare(shelves, asked, settings.imagined_passages)
-    seen = queries(embedders, asked, rarity, tell)
+    seen, troubles = queries(embedders, asked, rarity)
     pool = Gatherer(asked, settings, seen, rarity).pool(shelves)
     scored = Scorer(asked, rarity, settings, shelves, seen).score(pool)
-    return Answered(scored=scored, order=by_relevance(scored), beside=_beside(scored, shelves))
+    return Answered(
+        scored=scored,
+        order=by_relevance(scored),
+        beside=_beside(scored, shelves),
+        troubles=troubles,
+    )
 
 
 def _beside(scored: Scored, shelves: Sequence[Shelf]) -> list[tuple[str, ...]]:

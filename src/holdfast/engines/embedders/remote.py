@@ -74,7 +74,7 @@ class Remote:
     def dims(self) -> int:
         """The width that was given, else that of the first answer."""
         if not self._width:
-            self._patiently(["width"])
+            self._promptly(["width"])
         return self._width
 
     def passages(self, said: Sequence[tuple[str, str]]) -> NDArray[numpy.float32]:

@@ -14,7 +14,7 @@ from math import log
 import msgspec
 
 from holdfast.model.events import Position
-from holdfast.model.search import MEMORY, Document, Page, Passage, Size, Wanted
+from holdfast.model.search import FOREVER, MEMORY, Document, Held, Page, Passage, Size, Wanted
 from holdfast.ports.search import Numbered
 
 #: BM25's constants, and the least a word counts however common it is, as SQLite has them
@@ -82,7 +82,7 @@ class MemorySearch:
         position: Position,
         *,
         anew: bool = False,
-        current: Mapping[str, int | None] | None = None,
+        held: Mapping[str, Held] | None = None,
         numbered: Numbered | None = None,
     ) -> bool:
         """Advance from `base` to `position`; False when the shelves are no longer at `base`."""
@@ -100,9 +100,9 @@ class MemorySearch:
                 raise
             for shelf, entries in placed:
                 shelf.take(entries)
-            for memory, revision in (current or {}).items():
+            for memory, until in (held or {}).items():
                 for shelf in shelves.values():
-                    shelf.settle(memory, revision)
+                    shelf.settle(memory, until)
             self._shelves, self._position = shelves, position
             self._by_number = {shelf.number: shelf for shelf in shelves.values()}
         return True
@@ -284,7 +284,8 @@ class _Shelf:
     def __init__(self, number: int) -> None:
         self.number = number
         self.documents: list[Document] = []
-        self.current: list[bool] = []
+        #: until when each held
+        self.held: list[int] = []
         #: the numbers of the passages of each document
         self.parts: list[range] = []
         self.passages: list[Passage] = []
@@ -322,7 +323,7 @@ class _Shelf:
         """Put them here."""
         for entry in entries:
             self.documents.append(entry.document)
-            self.current.append(True)
+            self.held.append(FOREVER)
             self.by_id.setdefault(entry.document.id, {})[entry.document.revision] = entry.number
             self.by_seq.setdefault(entry.document.event_seq, []).append(entry.number)
             self.by_session.setdefault(entry.document.session, []).append(entry.number)
@@ -341,10 +342,10 @@ class _Shelf:
         for stem, frequency in counts.items():
             self.said.setdefault(stem, {})[passage.number] = frequency
 
-    def settle(self, memory: str, revision: int | None) -> None:
-        """From here on, this revision of a memory is the one that holds."""
+    def settle(self, memory: str, until: Held) -> None:
+        """Until when each revision of a memory held."""
         for of, number in self.by_id.get(memory, {}).items():
-            self.current[number - 1] = of == revision
+            self.held[number - 1] = until.get(of, 0)
 
     def has_document(self, number: int) -> bool:
         """Is there a document of this number?"""
@@ -365,9 +366,10 @@ class _Shelf:
         """Is this document wanted?"""
         document = self.documents[number - 1]
         if wanted.as_of is not None:
-            holds = document.at <= wanted.as_of
+            holds = document.at <= wanted.as_of < self.held[number - 1]
         else:
-            holds = self.current[number - 1] and document.begins <= wanted.now < document.ends
+            still = self.held[number - 1] == FOREVER
+            holds = still and document.begins <= wanted.now < document.ends
         return (
             holds
             # what belongs to no agent belongs to each

@@ -18,7 +18,7 @@ import msgspec
 
 from holdfast.errors import Damaged, Unavailable
 from holdfast.model.events import Position
-from holdfast.model.search import COMMON, Page, Passage
+from holdfast.model.search import COMMON, FOREVER, Held, Page, Passage
 from holdfast.ports.search import Numbered
 
 from .index import Index
@@ -26,7 +26,7 @@ from .shelves import Shelves, labelled, summed
 from .views import said_position, written_position
 
 #: of the tables below
-_SHAPE = 2
+_SHAPE = 3
 _SHELVES = (
     "CREATE TABLE shelves (number INTEGER PRIMARY KEY, owner TEXT UNIQUE NOT NULL, "
     "documents INTEGER NOT NULL, passages INTEGER NOT NULL, words INTEGER NOT NULL, "
@@ -38,7 +38,7 @@ _TABLES = (
     "speaker TEXT NOT NULL, agent TEXT NOT NULL, session TEXT NOT NULL, labels TEXT NOT NULL, "
     "key TEXT NOT NULL, length INTEGER NOT NULL, "
     "begins INTEGER NOT NULL, ends INTEGER NOT NULL, sum INTEGER NOT NULL, "
-    "current INTEGER NOT NULL)",
+    "held INTEGER NOT NULL)",
     "CREATE UNIQUE INDEX documents_{n}_id ON documents_{n} (id, revision)",
     "CREATE INDEX documents_{n}_seq ON documents_{n} (seq)",
     "CREATE INDEX documents_{n}_session ON documents_{n} (session, document)",
@@ -58,7 +58,7 @@ _OURS = re.compile(
     r"\b(shelves|(documents|passages|labels|words|vocabulary)_[0-9]+)", re.IGNORECASE
 )
 _DOCUMENT = (
-    "INSERT INTO documents_{n} VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,1) "
+    f"INSERT INTO documents_{{n}} VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,{FOREVER}) "  # noqa: S608
     "ON CONFLICT (id, revision) DO NOTHING"
 )
 _PASSAGE = "INSERT INTO passages_{n} VALUES (?,?,?,?,?,?,?)"
@@ -115,7 +115,7 @@ class SqliteSearch(Shelves):
         position: Position,
         *,
         anew: bool = False,
-        current: Mapping[str, int | None] | None = None,
+        held: Mapping[str, Held] | None = None,
         numbered: Numbered | None = None,
     ) -> bool:
         """Advance from `base` to `position`; False when the shelves are no longer at `base`."""
@@ -130,8 +130,8 @@ class SqliteSearch(Shelves):
                 placed = self._place(db, number, of_owner)
                 if numbered is not None and placed:
                     numbered(number, placed)
-            for memory, revision in (current or {}).items():
-                self._settle(db, memory, revision)
+            for memory, until in (held or {}).items():
+                self._settle(db, memory, until)
             facts = {"search": written_position(position), "search shape": self._shape}
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
         return True
@@ -193,12 +193,13 @@ class SqliteSearch(Shelves):
         db.execute(_SHELF, summed(0, (shelf, pages[0].owner, documents, passages, words)))
         return placed
 
-    def _settle(self, db: sqlite3.Connection, memory: str, revision: int | None) -> None:
-        for (number,) in db.execute("SELECT number FROM shelves").fetchall():
-            db.execute(
-                f"UPDATE documents_{int(number)} SET current=(revision IS ?) WHERE id=?",  # noqa: S608
-                (revision, memory),
-            )
+    def _settle(self, db: sqlite3.Connection, memory: str, until: Held) -> None:
+        for shelf in self.owned():
+            ask = f"SELECT document, revision, held FROM documents_{shelf} WHERE id=?"  # noqa: S608
+            found = db.execute(ask, (memory,)).fetchall()
+            changed = [(until.get(of, 0), n) for n, of, held in found if until.get(of, 0) != held]
+            change = f"UPDATE documents_{shelf} SET held=? WHERE document=?"  # noqa: S608
+            db.executemany(change, changed)
 
     def discard(self) -> None:
         """Throw away the shelves; the rest of the file goes only if they will not."""

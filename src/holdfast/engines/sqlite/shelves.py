@@ -13,7 +13,7 @@ from zlib import crc32
 import msgspec
 
 from holdfast.errors import Damaged
-from holdfast.model.search import COMMON, MEMORY, Document, Passage, Size, Wanted
+from holdfast.model.search import COMMON, FOREVER, MEMORY, Document, Passage, Size, Wanted
 
 from .index import Index
 
@@ -351,9 +351,10 @@ def _conditions(wanted: Wanted, agent: str = "+d.agent") -> tuple[str, list[Any]
     if wanted.until is not None:
         said.append(("d.at<?", [wanted.until]))
     if wanted.as_of is not None:
-        said.append(("d.at<=?", [wanted.as_of]))
+        said.append(("d.at<=? AND d.held>?", [wanted.as_of, wanted.as_of]))
     else:
-        said.append(("d.current AND d.begins<=? AND d.ends>?", [wanted.now, wanted.now]))
+        still = f"d.held={FOREVER} AND d.begins<=? AND d.ends>?"
+        said.append((still, [wanted.now, wanted.now]))
     return (
         "".join(f"AND {text} " for text, _ in said),
         [value for _, values in said for value in values],
