@@ -14,7 +14,6 @@ the lowest precision at one threshold: the goal is at most five points.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -187,6 +186,8 @@ def run(data: Path, embedder: str, wanted: Sequence[int]) -> Answers:
     of = {one: read(find(data, one), one) for one in SETS}
     belongs = {one.name: name for name, some in of.items() for one in some}
     every = [one for some in of.values() for one in some]
+    if not any(_judged(question) for one in every for question in one.questions):
+        raise Invalid("nothing is asked there")
     found: Answers = {}
 
     def keep(size: str, made: Mapping[str, list[Answer]]) -> None:
@@ -260,15 +261,19 @@ def table(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         {
             "what": f"{row['set']}, {row['size']}",
             "questions": str(row["questions"]),
-            "R@10": f"{100 * row['R@10']:.1f}",
-            "error": f"{row['error']:.3f}",
+            "R@10": _known("{:.1f}", 100 * row["R@10"]),
+            "error": _known("{:.3f}", row["error"]),
             **{f"≥ {at}": _precision(row, at) for at in row["precision"]},
         }
         for row in rows
     ]
-    spreads = {f"≥ {at}": f"± {spread(rows, at):.1f}" for at in rows[0]["precision"]}
+    spreads = {f"≥ {at}": _known("± {:.1f}", spread(rows, at)) for at in rows[0]["precision"]}
     last = {"what": f"spread (goal ± {_SPREAD:g})", "questions": "", "R@10": "", "error": ""}
     return [*lines, {**last, **spreads}]
+
+
+def _known(form: str, value: float) -> str:
+    return form.format(value) if math.isfinite(value) else "–"
 
 
 def _precision(row: Mapping[str, Any], at: str) -> str:
@@ -295,7 +300,8 @@ def main() -> None:
     if given.json:
         spreads = {at: spread(rows, at) for at in rows[0]["precision"]}
         told = {"embedder": given.embedder, "seed": SEED, "rows": rows, "spread": spreads}
-        print(json.dumps(told, indent=2, ensure_ascii=False))
+        # what is not a number, the precision of no hit, becomes null
+        print(msgspec.json.format(msgspec.json.encode(told), indent=2).decode())
         return
     title = f"Gold among hits above a threshold, percent: {given.embedder}, first {TOP} hits"
     show(title, table(rows), as_json=False)

@@ -12,7 +12,8 @@ all threads together. The first answer is that of a new process: opening is part
 and a cold disk are not. Where vectors are searched approximately, the ten nearest are held against the
 exact ten.
 
-A store in DIR is kept, and used again by the next run of the same size, texts and embedder.
+A store in DIR is kept, and used again by the next run of the same size, embedder, seed and number of
+real sentences.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ import msgspec
 
 from bench.measures import SEED, mean, percentile
 from bench.report import show
-from bench.scale_store import OURS, QUESTIONS, Asked, Filled, kept
-from holdfast.errors import HoldfastError, Invalid
+from bench.scale_store import OURS, QUESTIONS, Asked, Filled, kept, spoken
+from holdfast.errors import HoldfastError, Invalid, Unavailable
 
 Embedder = Literal["static", "none"]
 
@@ -56,7 +57,7 @@ GROWING = (
 def measured(home: Path, size: int, embedder: Embedder, data: Path | None) -> tuple[Filled, Asked]:
     """One size, filled unless it is there, and asked."""
     store = home / f"{size}-{embedder}{'-mixed' if data else ''}"
-    if kept(store) is None:
+    if found_again(store, data) is None:
         shutil.rmtree(store, ignore_errors=True)
         store.mkdir(parents=True)
         _child(embedder, "fill", store, str(size), *([data] if data else []))
@@ -67,12 +68,22 @@ def measured(home: Path, size: int, embedder: Embedder, data: Path | None) -> tu
     return filled, msgspec.json.decode(told, type=Asked)
 
 
+def found_again(store: Path, data: Path | None) -> Filled | None:
+    """What is known of a store that was filled, to the end and with such texts; None when it was not."""
+    real = len(spoken(data)) if data else 0
+    there = kept(store)
+    return there if there and (there.seed, there.real) == (SEED, real) else None
+
+
 def _child(embedder: Embedder, *words: str | Path) -> bytes:
     print(*words, file=sys.stderr, flush=True)
     code = "from bench.scale_store import child; child()"
     made = [sys.executable, "-c", code, *map(str, words)]
     around = {**os.environ, "HOLDFAST_EMBEDDER": embedder}
-    return subprocess.run(made, check=True, stdout=subprocess.PIPE, env=around).stdout
+    done = subprocess.run(made, stdout=subprocess.PIPE, env=around)
+    if done.returncode:
+        raise Unavailable(f"{words[0]} {words[1]} ended with {done.returncode}")
+    return done.stdout
 
 
 # ---- what came of it -----------------------------------------------------------------------------

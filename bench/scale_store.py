@@ -22,6 +22,7 @@ from bench import zipf
 from bench.data import USER, Dataset, find, read
 from bench.measures import SEED, mean
 from holdfast.engines.vectors.files import FileVectors
+from holdfast.errors import HoldfastError
 from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.recall.gather import Shelf
 
@@ -270,14 +271,20 @@ def kept(store: Path) -> Filled | None:
     """What is known of a store that was filled; None when it was not, or not to the end."""
     try:
         return msgspec.json.decode((store / _FILLED).read_bytes(), type=Filled)
-    except FileNotFoundError:
+    except (FileNotFoundError, msgspec.DecodeError):  # a note cut short is no whole JSON
         return None
 
 
 def child() -> None:
     """Fill a store, `fill STORE SIZE [DATA]`, or ask one, `ask STORE`; the environment says how."""
     what, where, *rest = sys.argv[1:]
-    store = Path(where)
+    try:
+        _do(what, Path(where), rest)
+    except HoldfastError as exc:
+        raise SystemExit(f"bench.scale: {exc}") from exc
+
+
+def _do(what: str, store: Path, rest: Sequence[str]) -> None:
     if what == "fill":
         size, *data = rest
         filled = fill(store, int(size), spoken(Path(data[0])) if data else [])

@@ -1,22 +1,24 @@
-"""The benchmarks of size and of calibration: their texts, their stores, their sums, and whole runs."""
+"""The benchmark of size: its texts, its stores, its sums, and whole runs."""
 
 from __future__ import annotations
 
 import json
 import math
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from itertools import islice, pairwise
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench import calibration, scale, zipf
-from bench.data import Conversation, Question, Turn
-from bench.measures import Answer
+from bench import scale, zipf
+from bench.measures import SEED
 from bench.scale_store import (
     OURS,
     QUESTIONS,
@@ -29,18 +31,12 @@ from bench.scale_store import (
     kept,
     spoken,
 )
-from holdfast.errors import HoldfastError, Invalid
+from holdfast.errors import Invalid
 from tests.bench.test_bench_data import BEAM, LOCOMO, QMSUM, written
+from tests.property.effort import examples
 
-NOON = datetime(2024, 1, 1, 12, tzinfo=UTC)
 seeds = st.integers(0, 2**32)
-
-
-def conversation(name: str, turns: int) -> Conversation:
-    said = tuple(
-        Turn(id=str(n), session=0, role="user", text=f"{name} {n}", at=NOON) for n in range(turns)
-    )
-    return Conversation(name=name, turns=said, questions=())
+(NEAREST,) = (name for name, goal in scale.GOALS.items() if goal == "≥ 0.95")
 
 
 # ---- texts ---------------------------------------------------------------------------------------
@@ -53,6 +49,7 @@ def test_the_vocabulary_is_words_each_once_the_commonest_first() -> None:
     assert all(word.isascii() and word.islower() and word.isalpha() for word in words)
 
 
+@settings(max_examples=examples(30))
 @given(seeds, st.integers(0, 60), st.integers(0, 60), st.integers(0, 6))
 def test_texts_are_the_same_however_many_are_asked_for(
     seed: int, few: int, more: int, real: int
@@ -77,6 +74,7 @@ def test_a_word_is_the_rarer_the_further_down_it_stands() -> None:
     bands = [sum(times[word] for word in words[a : 2 * a]) / a for a in (1, 8, 64, 512, 4_096)]
     assert bands == sorted(bands, reverse=True)
     assert bands[-1] > 0
+    assert list(islice(zipf.texts(seed=1), 9)) != list(islice(zipf.texts(seed=2), 9))
 
 
 @given(seeds, st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=9), max_size=5))
@@ -129,8 +127,12 @@ def test_sentences_are_taken_once_and_single_words_not_at_all(tmp_path: Path) ->
 
 def test_sizes_are_numbers_from_one_on() -> None:
     assert scale.sizes("300,20,300") == [20, 300]
-    for said in ("", "1,x", "0,5", "1.5"):
-        with pytest.raises(Invalid):
+    assert scale.sizes(" 7 ") == [7]
+    for said in ("", "1,x", "5,", "1.5"):
+        with pytest.raises(Invalid, match="whole numbers"):
+            scale.sizes(said)
+    for said in ("0,5", "9,-2"):
+        with pytest.raises(Invalid, match="at least one memory"):
             scale.sizes(said)
 
 
@@ -203,6 +205,21 @@ def run_scale(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
     scale.main()
 
 
+def rows_of(*ways: str) -> set[str]:
+    """What there is to know of one size where these ways were taken."""
+    measured = ("p50 ms", "p95 ms", "worked ms", "own memory in the first ten, %")
+    others = ways[1:]
+    return {
+        *(f"{way}: {what}" for way in ways for what in measured),
+        *(f"{at}, times that of {other}" for other in others for at in ("p50", "p95")),
+        *(f"{who}, memories/s" for who in ("recorded", "indexed", "indexed by FTS5 alone")),
+        *(f"most memory while {what}, MB" for what in ("filling", "asking")),
+        *(f"{part}, bytes a memory" for part in ("log", "index", "vectors")),
+        "first answer of a new process, s",
+        NEAREST,
+    }
+
+
 def test_a_whole_run_fills_asks_and_keeps_its_stores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,140 +227,86 @@ def test_a_whole_run_fills_asks_and_keeps_its_stores(
     config = tmp_path / "config" / "holdfast"
     config.mkdir(parents=True)
     (config / "config.toml").write_text("[recall]\nexact_passages = 20\n")
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
-    words = (str(data), "--sizes", "15,40", "--home", str(home), "--json")
-    run_scale(monkeypatch, *words)
-    told = json.loads(capsys.readouterr().out)
-    assert told["questions"] == QUESTIONS
-    few, more = told["sizes"]["15"], told["sizes"]["40"]
-    assert few.keys() == more.keys()
+    run_scale(monkeypatch, str(data), "--sizes", "15,60", "--home", str(home), "--json")
+    told = strict(capsys.readouterr().out)
+    assert (told["questions"], told["seed"], told["embedder"]) == (QUESTIONS, SEED, "static")
+    few, more = told["sizes"]["15"], told["sizes"]["60"]
+    assert few.keys() == more.keys() == rows_of(OURS, WORDS, VECTORS)
     assert few[f"{OURS}: own memory in the first ten, %"] > 90
     assert more[f"{VECTORS}: own memory in the first ten, %"] > 50
-    (nearest,) = (name for name, goal in scale.GOALS.items() if goal == "≥ 0.95")
-    assert few[nearest] is None
-    assert more[nearest] == 1  # of forty rows every one is a candidate
-    store = home / "40-static-mixed"
+    assert few.pop(NEAREST) is None
+    assert more[NEAREST] == 1  # of sixty rows every one is a candidate
+    assert all(math.isfinite(value) and value > 0 for value in (*few.values(), *more.values()))
+    rows = {row["what"]: row for row in scale.table({15: few, 60: more})}
+    for name in scale.GROWING:
+        cell = rows[f"{name}, times the size before"]["60"]
+        assert float(cell) == pytest.approx(more[name] / few[name], rel=0.01)
+    store = home / "60-static-mixed"
     before = kept(store)
     assert before is not None
-    assert before.size == 40
-    assert before.real == 1
-    run_scale(monkeypatch, *words)
+    assert (before.size, before.real) == (60, 1)
+    assert texts_in(store)[:1] == ["This is one item."]
+    assert texts_in(store)[1:] == list(islice(zipf.texts(), 59))
+    run_scale(monkeypatch, str(data), "--sizes", "60", "--home", str(home))
+    out = capsys.readouterr().out
+    assert f"{VECTORS}: p95 ms" in out
+    assert "times the size before" in out
     assert kept(store) == before
 
 
-def test_a_run_without_vectors_has_no_product_to_compare(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run_scale(monkeypatch, "--sizes", "12", "--embedder", "none")
-    out = capsys.readouterr().out
-    assert f"{WORDS}: p95 ms" in out
-    assert VECTORS not in out
+def strict(out: str) -> Any:
+    """What was printed, provided that it is JSON to the letter, which has no NaN."""
+    return msgspec.json.decode(out)
 
 
-# ---- calibration ---------------------------------------------------------------------------------
+def texts_in(store: Path) -> list[str]:
+    with closing(sqlite3.connect(store / "plain.db")) as base:
+        return [text for (text,) in base.execute("select text from texts order by rowid")]
 
 
-@given(st.lists(st.integers(1, 12), min_size=1, max_size=8), st.integers(1, 30))
-def test_conversations_share_a_store_as_long_as_they_fit(turns: list[int], size: int) -> None:
-    every = [conversation(f"c{n}", count) for n, count in enumerate(turns)]
-    groups = calibration.together(every, size)
-    assert sorted(one.name for group in groups for one in group) == sorted(
-        one.name for one in every
-    )
-    for group in groups:
-        assert len(group) == 1 or sum(len(one.turns) for one in group) <= size
-    for earlier, later in pairwise(groups):
-        assert sum(len(one.turns) for one in [*earlier, later[0]]) > size
-
-
-@given(
-    st.integers(1, 20), st.integers(1, 40), st.lists(st.integers(1, 7), min_size=40, max_size=40)
-)
-def test_padding_fills_up_to_the_turn_and_leaves_alone_what_is_asked_about(
-    own: int, size: int, others: list[int]
-) -> None:
-    mine = conversation("mine", own)
-    rest = iter([conversation(f"o{n}", count) for n, count in enumerate(others)])
-    *padding, last = calibration.padded([mine], size, rest)
-    assert last == mine
-    assert sum(len(one.turns) for one in padding) == max(0, size - own)
-
-
-def test_padding_is_what_was_said_and_then_made_without_end(tmp_path: Path) -> None:
-    found = list(islice(calibration.padding(data_folder(tmp_path)), 5))
-    assert [one.name for one in found] == ["meeting-1", "a", "y-1", "made-1", "made-2"]
-    assert not any(one.questions for one in found)
-    _, traced, talked, made, _ = found
-    assert [(turn.role, turn.text) for turn in traced.turns] == [
-        ("assistant", "rules"),
-        ("user", "fix it"),
-        ("assistant", "done"),
-    ]
-    assert [turn.text for turn in talked.turns] == ["fix it", "done", "7"]
-    assert len({turn.at for turn in made.turns}) == len(made.turns) > 1
-
-
-def test_padding_that_is_something_else_is_said_plainly(tmp_path: Path) -> None:
-    data = data_folder(tmp_path)
-    (data / "swe-agent" / "a.traj").write_text("[]")
-    with pytest.raises(Invalid, match=r"a\.traj"):
-        list(islice(calibration.padding(data), 3))
-
-
-def answer(*hits: tuple[int, float]) -> Answer:
-    return Answer(
-        question=Question(text="?", category="c", gold=(1,)),
-        places=tuple(place for place, _ in hits),
-        tokens=(0,) * len(hits),
-        relevance=tuple(value for _, value in hits),
-        inject=lambda _: (),
-    )
-
-
-def test_precision_its_interval_and_its_spread() -> None:
-    sure = {"c": [answer((1, 0.9), (2, 0.2)), answer((1, 0.4), (2, 0.01))]}
-    unsure = {"d": [answer((2, 0.4), (1, 0.35))]}
-    rows = calibration.report({("beam", "1,000"): unsure, ("locomo", calibration.ALONE): sure})
-    assert [(row["set"], row["size"]) for row in rows] == [("locomo", "alone"), ("beam", "1,000")]
-    assert rows[0]["precision"]["0.15"] == pytest.approx(2 / 3)
-    assert rows[0]["hits"] == {"0.05": 3, "0.15": 3, "0.3": 2}
-    low, high = rows[0]["intervals"]["0.15"]
-    assert low <= 2 / 3 <= high
-    assert calibration.spread(rows, "0.3") == pytest.approx(25)
-    *lines, last = calibration.table(rows)
-    assert lines[1]["≥ 0.3"].startswith("50.0 ")
-    assert last["≥ 0.3"] == "± 25.0"
-
-
-def test_where_nothing_passes_there_is_no_precision_and_no_spread() -> None:
-    rows = calibration.report({("locomo", "alone"): {"c": [answer((1, 0.01))]}})
-    assert math.isnan(calibration.spread(rows, "0.3"))
-    assert calibration.table(rows)[0]["≥ 0.3"] == "no hit"
-
-
-def test_every_question_with_gold_is_asked_alone_and_in_every_size(
+def test_a_store_that_was_not_filled_to_the_end_is_filled_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = data_folder(tmp_path)
-    words = ["bench.calibration", str(data), "--sizes", "5,30", "--embedder", "none"]
-    monkeypatch.setattr(sys, "argv", [*words, "--json"])
-    calibration.main()
-    told = json.loads(capsys.readouterr().out)
-    assert [(row["set"], row["size"], row["questions"]) for row in told["rows"]] == [
-        (name, size, asked)
-        for name, asked in (("locomo", 4), ("beam", 2))
-        for size in ("alone", "5", "30")
-    ]
-    assert told["spread"].keys() == {"0.05", "0.15", "0.3"}
-    monkeypatch.setattr(sys, "argv", words[:2])
-    (data / "beam" / "x.jsonl").unlink()
-    with pytest.raises(SystemExit, match="beam"):
-        calibration.main()
+    store = tmp_path / "12-none"
+    store.mkdir()
+    with closing(sqlite3.connect(store / "plain.db")) as base:
+        base.execute("create virtual table texts using fts5(text)")
+    (store / "filled.json").write_bytes(msgspec.json.encode(filled(12))[:-9])
+    assert kept(store) is None
+    run_scale(monkeypatch, "--sizes", "12", "--embedder", "none", "--home", str(tmp_path))
+    out = capsys.readouterr().out
+    assert texts_in(store) == list(islice(zipf.texts(), 12))
+    there = kept(store)
+    assert there is not None
+    assert there.record_seconds != filled(12).record_seconds
+    assert f"{WORDS}: p95 ms" in out
+    assert VECTORS not in out  # without vectors there is no product to compare
 
 
-def test_trouble_ends_a_run_of_sizes_with_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_store_is_used_again_for_the_same_texts_alone(tmp_path: Path) -> None:
+    data, store = data_folder(tmp_path / "data"), tmp_path / "store"
+    store.mkdir()
+    assert scale.found_again(store, data) is None
+    for change, usable in (({}, True), ({"real": 0}, False), ({"seed": 1}, False)):
+        one = msgspec.structs.replace(filled(12), **({"real": 1, "seed": SEED} | change))
+        (store / "filled.json").write_bytes(msgspec.json.encode(one))
+        assert scale.found_again(store, data) == (one if usable else None)
+    assert scale.found_again(store, None) is None
+
+
+def test_trouble_ends_a_run_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert issubclass(Invalid, HoldfastError)
     with pytest.raises(SystemExit, match="whole numbers"):
         run_scale(monkeypatch, "--sizes", "many")
+    with pytest.raises(SystemExit, match="locomo"):
+        run_scale(monkeypatch, str(tmp_path), "--sizes", "5")
+    config = tmp_path / "config" / "holdfast"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text("[recall]\nexact_passages = 'many'\n")
+    with pytest.raises(SystemExit, match=r"fill .* ended with 1"):
+        run_scale(monkeypatch, "--sizes", "5", "--embedder", "none", "--home", str(tmp_path))
+    said = capfd.readouterr().err
+    assert "exact_passages" in said
+    assert "Traceback" not in said
+    assert kept(tmp_path / "5-none") is None

@@ -121,6 +121,7 @@ def test_being_ignored_again_and_again_lowers(hf: Holdfast) -> None:
 
 
 counts = st.integers(0, 50)
+SETTINGS = RecallSettings()
 
 
 @settings(max_examples=examples(200))
@@ -129,13 +130,15 @@ def test_usefulness_is_bounded_and_goes_the_right_way(
     cited: int, ignored: int, useful: int, wrong: int
 ) -> None:
     now = Usage(cited=cited, ignored=ignored, useful=useful, wrong=wrong)
-    worth = usefulness(now)
+    worth = usefulness(now, SETTINGS)
     assert -1 <= worth <= 1
-    assert usefulness(replace(now, cited=cited + 1)) >= worth
-    assert usefulness(replace(now, useful=useful + 1)) >= worth
-    assert usefulness(replace(now, wrong=wrong + 1)) <= worth
-    assert usefulness(replace(now, ignored=ignored + 1)) <= worth
-    assert usefulness(Usage(ignored=1)) == 0 == usefulness(Usage(retrieved=cited))
+    assert usefulness(replace(now, cited=cited + 1), SETTINGS) >= worth
+    assert usefulness(replace(now, useful=useful + 1), SETTINGS) >= worth
+    assert usefulness(replace(now, wrong=wrong + 1), SETTINGS) <= worth
+    assert usefulness(replace(now, ignored=ignored + 1), SETTINGS) <= worth
+    assert (
+        usefulness(Usage(ignored=1), SETTINGS) == 0 == usefulness(Usage(retrieved=cited), SETTINGS)
+    )
 
 
 def test_no_bonus_ever_brings_the_clearly_less_relevant_first(tmp_path: Path) -> None:

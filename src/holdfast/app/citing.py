@@ -29,7 +29,8 @@ class Watch(msgspec.Struct, kw_only=False):
 def look(hf: Holdfast, watch: Watch, said: str, *, user: str) -> None:
     """Note those of the hits that show in what was said; it is recorded already."""
     texts = {hit.id: hit.text for hit in watch.found}
-    watch.cited |= set(cited(texts, said, watch.found.query, _worth(hf, user)))
+    settings, query = hf.settings.recall, watch.found.query
+    watch.cited |= set(cited(texts, said, query, _worth(hf, user), settings))
 
 
 def record(
@@ -65,6 +66,7 @@ def _worth(hf: Holdfast, user: str) -> Worth:
             average=1.0,
             frequency={stem(word): max(0, n - 1) for word, n in times.items()},
             imagined=hf.settings.recall.imagined_passages,
+            share=hf.settings.recall.imagined_share,
         )
         return {word: rare.information(stem(word)) for word in words}
 

@@ -59,6 +59,8 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     date: Weight = 4.0
     #: a standing instruction of a person holds for every later question
     instruction: Weight = 2.5
+    #: of that, so much for a question it shares no word with: it still holds, and is not what is asked
+    instruction_elsewhere: Share = 0.4
     #: what a person prefers bears on more than it names
     preference: Weight = 0.7
     #: full sentences say more than "yes, great"; counted up to thirty words
@@ -75,6 +77,14 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     pool: Count = 100
     #: and so many of each kind are ranked
     candidates: Count = 200
+    #: an arm that looks for something in particular (decisions, dates, instructions) adds so many at
+    #: most, so that it cannot crowd out what the question's own words find
+    particular: Count = 50
+    #: a spread below this share of what a signal could be at most is noise and is not blown up
+    least_spread: Share = 0.05
+    #: the best so many passages say what a conversation is about, and whether there is an answer:
+    #: one may be a chance, more say the same again
+    best_passages: Count = 3
     #: letters are compared in the best so many only, as they cost the most
     letters_pool: Count = 200
     #: words are searched from the rarest on until so many passages are touched; the others count when
@@ -83,6 +93,8 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: a store says how rare a word is once it holds a few hundred passages; so many are imagined
     #: beside it, in which only words like "which" occur
     imagined_passages: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 200
+    #: and in this share of them each of those words; three of ten is what conversations show
+    imagined_share: Share = 0.3
     #: up to so many passages of one owner every vector is compared; beyond, a coarse look comes first
     exact_passages: Count = 200_000
 
@@ -92,11 +104,19 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     importance: Bonus = 0.15
     #: the more useful first: cited and useful up, wrong and ignored again and again down; bounded too
     usage: Bonus = 0.15
+    #: how quickly use counts: two citations, or one `useful`, give three quarters of the most it can
+    usage_step: Share = 0.5
+    #: so often may one be ignored for each citation before it counts: a silence alone says little
+    usage_patience: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 3
+    #: and what each time after that moves down
+    usage_ignored: Share = 0.15
     #: recency falls to a third in so many days
     recency_days: Annotated[float, msgspec.Meta(gt=0, le=3_650)] = 30.0
 
     # Relevance: how likely a hit is what was asked for. The first factor shares one answer among the
     # hits, the second says whether there is an answer at all.
+    #: hits among which one answer is shared; those behind them hold next to nothing of it
+    answer_among: Count = 60
     #: turns the share of one answer into the chance of a hit: questions have 1.6 hits on average
     relevance_share: float = 0.9
     #: the odds that there is an answer when nothing speaks for it
@@ -116,6 +136,21 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     breadth: Weight = 0.6
     #: hits below this are noise: of two hundred like them one is what was asked for
     min_relevance: Share = 0.005
+
+    # Automatic citation: does what a model said next show what it was given? Chosen for precision, on
+    # answers of LoCoMo and BEAM alike.
+    #: information, in nats, that repeated words carry together: a chance of about one in eight thousand
+    cited_information: Weight = 9.0
+    #: one word is enough when it holds a digit and carries this much: a number, a version, a date
+    cited_alone: Weight = 4.5
+    #: else at least so many words, as one may be a coincidence
+    cited_words: Count = 2
+    #: a hit that shows less than this share of what the best one shows was hardly the source
+    cited_beside_best: Share = 0.9
+    #: unless the reply repeats this share of all it says
+    cited_of_itself: Share = 0.5
+    #: words that more than this share of the hits hold tell none of them apart
+    cited_shared: Share = 0.5
     #: seed: additive, relevance 0.4, recency 0.3, importance 0.3, as the first design had it
     profile: Profile = "default"
 

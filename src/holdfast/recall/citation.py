@@ -9,26 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from holdfast.model.recall import RecallSettings
 from holdfast.text.extract import EMPTY_WORDS
 from holdfast.text.stems import stem
 from holdfast.text.words import analyse
-
-#: information, in nats, the repeated words must carry together, and one word alone
-ENOUGH, ALONE = 9.0, 4.5
-#: at least so many words, unless one alone is rare and holds a digit: a number, a version, a date
-FEWEST = 2
-#: a hit that shows much less than another was probably not what the reply was made from
-BESIDE_THE_BEST = 0.9
-#: unless the reply repeats this share of all it says
-MOST_OF_ITSELF = 0.5
-#: words that most of the hits hold tell none of them apart
-_SHARED_BY_MOST = 0.5
 
 EMPTY_STEMS = frozenset(map(stem, EMPTY_WORDS))
 Worth = Callable[[Sequence[str]], Mapping[str, float]]
 
 
-def cited(hits: Mapping[str, str], said: str, query: str, worth: Worth) -> list[str]:
+def cited(
+    hits: Mapping[str, str], said: str, query: str, worth: Worth, settings: RecallSettings
+) -> list[str]:
     """The ids of the hits, given with their texts, that show in what was said.
 
     `worth` gives the information of words: the logarithm of how rare each is in what is searched.
@@ -40,7 +32,7 @@ def cited(hits: Mapping[str, str], said: str, query: str, worth: Worth) -> list[
     for repeated in words.values():
         for word in repeated:
             spread[word] = spread.get(word, 0) + 1
-    most = max(2.0, _SHARED_BY_MOST * len(hits))
+    most = max(2.0, settings.cited_shared * len(hits))
     telling = {word for word, times in spread.items() if times <= most}
     weight = worth(sorted(telling))
     shown = {
@@ -51,24 +43,29 @@ def cited(hits: Mapping[str, str], said: str, query: str, worth: Worth) -> list[
     return [
         one
         for one, repeated in shown.items()
-        if one in said or (_enough(repeated) and _stands_out(repeated, best, hits[one], asked))
+        if one in said
+        or (
+            _enough(repeated, settings)
+            and (
+                _information(repeated) >= settings.cited_beside_best * best
+                or _said_of_itself(repeated, hits[one], asked) >= settings.cited_of_itself
+            )
+        )
     ]
 
 
-def _stands_out(
-    repeated: Sequence[tuple[str, float]], best: float, hit: str, asked: set[str]
-) -> bool:
-    """Does it show about as much as the hit that shows the most, or most of what it says itself?"""
+def _said_of_itself(repeated: Sequence[tuple[str, float]], hit: str, asked: set[str]) -> float:
+    """The share of what a hit says, the question's words apart, that is repeated."""
     own = {stem(word) for word in analyse(hit)} - asked - EMPTY_STEMS
-    return _information(repeated) >= BESIDE_THE_BEST * best or len(
-        repeated
-    ) >= MOST_OF_ITSELF * len(own)
+    return len(repeated) / len(own) if own else 1.0
 
 
-def _enough(repeated: Sequence[tuple[str, float]]) -> bool:
-    if any(value >= ALONE and any(map(str.isdigit, word)) for word, value in repeated):
+def _enough(repeated: Sequence[tuple[str, float]], settings: RecallSettings) -> bool:
+    telling = (value >= settings.cited_alone and any(map(str.isdigit, w)) for w, value in repeated)
+    if any(telling):
         return True
-    return len(repeated) >= FEWEST and _information(repeated) >= ENOUGH
+    information = _information(repeated)
+    return len(repeated) >= settings.cited_words and information >= settings.cited_information
 
 
 def _information(repeated: Sequence[tuple[str, float]]) -> float:

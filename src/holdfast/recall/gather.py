@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: a filter that leaves fewer passages than this is applied before vectors are compared
 _FEW = 5_000
-#: documents an arm that looks for something in particular may add
-_PARTICULAR = 50
 
 
 class Shelf(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +53,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     after: int = 0
 
 
-def rare(shelves: Sequence[Shelf], asked: Question, imagined: int) -> Rarity:
+def rare(shelves: Sequence[Shelf], asked: Question, settings: RecallSettings) -> Rarity:
     """How rare the question's words are on these shelves taken together."""
 
     def each() -> Iterator[tuple[int, int, dict[str, int]]]:
@@ -64,7 +62,7 @@ def rare(shelves: Sequence[Shelf], asked: Question, imagined: int) -> Rarity:
             found = shelf.index.frequency(shelf.number, asked.words)
             yield size.passages, size.words, found
 
-    return rarity(each(), imagined)
+    return rarity(each(), settings)
 
 
 Queries = Sequence["NDArray[np.float32] | None"]
@@ -158,14 +156,14 @@ class Gatherer:
     def decided(self, shelf: Shelf) -> Iterable[int]:
         """The latest decisions and errors: what they are about is often not what they are called."""
         wanted = msgspec.structs.replace(shelf.wanted, any_label=("what:decision", "what:error"))
-        return shelf.index.latest(shelf.number, wanted, _PARTICULAR)
+        return shelf.index.latest(shelf.number, wanted, self._settings.particular)
 
     def dated(self, shelf: Shelf) -> Iterable[int]:
         """What was said about the time a question names."""
         moments = [moment for day in self._asked.days for moment in _moments(day, shelf.wanted.now)]
         if not moments:
             return ()
-        return shelf.index.near(shelf.number, shelf.wanted, moments, 2 * _PARTICULAR)
+        return shelf.index.near(shelf.number, shelf.wanted, moments, 2 * self._settings.particular)
 
     def unfinished(self, shelf: Shelf) -> Iterable[int]:
         """What is still open."""
@@ -174,7 +172,7 @@ class Gatherer:
     def standing(self, shelf: Shelf) -> Iterable[int]:
         """The latest standing instructions, whatever the question names."""
         wanted = msgspec.structs.replace(shelf.wanted, any_label=("says:instruction",))
-        return shelf.index.latest(shelf.number, wanted, _PARTICULAR)
+        return shelf.index.latest(shelf.number, wanted, self._settings.particular)
 
     def _owners(self, shelf: Shelf, numbers: Sequence[int]) -> Iterable[int]:
         owners = shelf.index.owners(shelf.number, numbers)

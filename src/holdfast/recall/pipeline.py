@@ -35,7 +35,7 @@ def answer(
     settings: RecallSettings,
 ) -> Answered:
     """The pool of a question, ranked by relevance."""
-    rarity = rare(shelves, asked, settings.imagined_passages)
+    rarity = rare(shelves, asked, settings)
     seen, troubles = queries(embedders, asked, rarity)
     pool = Gatherer(asked, settings, seen, rarity).pool(shelves)
     scored = Scorer(asked, rarity, settings, shelves, seen).score(pool)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from holdfast.model.recall import RecallSettings
 from holdfast.text.asking import broad, of_the_model, subject
 from holdfast.text.dates import Day
 from holdfast.text.dates import asked as dates_asked
@@ -58,8 +59,6 @@ def question(text: str) -> Question:
     )
 
 
-#: in this share of any passages a word without content occurs
-_EMPTY = 0.3
 EMPTY_STEMS = frozenset(map(stem, EMPTY_WORDS))
 
 
@@ -76,6 +75,8 @@ class Rarity(msgspec.Struct, frozen=True, kw_only=True):
     #: by stem, in how many passages
     frequency: dict[str, int]
     imagined: int = 0
+    #: and in this share of those a word without content
+    share: float = 0.0
 
     def weight(self, stem: str) -> float:
         """What a word is worth when passages are compared."""
@@ -86,7 +87,7 @@ class Rarity(msgspec.Struct, frozen=True, kw_only=True):
         return math.log1p(self._odds(stem))
 
     def _odds(self, stem: str) -> float:
-        empty = _EMPTY * self.imagined if stem in EMPTY_STEMS else 0.0
+        empty = self.share * self.imagined if stem in EMPTY_STEMS else 0.0
         n = self.frequency.get(stem, 0) + empty
         return (self.passages + self.imagined - n + 0.5) / (n + 0.5)
 
@@ -107,7 +108,9 @@ class Rarity(msgspec.Struct, frozen=True, kw_only=True):
         return never / total if total else 0.0
 
 
-def rarity(shelves: Iterable[tuple[int, int, Mapping[str, int]]], imagined: int = 0) -> Rarity:
+def rarity(
+    shelves: Iterable[tuple[int, int, Mapping[str, int]]], settings: RecallSettings
+) -> Rarity:
     """Over several shelves: of each its passages, its words, and how often these words occur."""
     passages = total = 0
     frequency: dict[str, int] = {}
@@ -116,7 +119,13 @@ def rarity(shelves: Iterable[tuple[int, int, Mapping[str, int]]], imagined: int 
         for one in {stem(word): n for word, n in found.items()}.items():
             frequency[one[0]] = frequency.get(one[0], 0) + one[1]
     average = total / passages if passages else 1.0
-    return Rarity(passages=passages, average=average or 1.0, frequency=frequency, imagined=imagined)
+    return Rarity(
+        passages=passages,
+        average=average or 1.0,
+        frequency=frequency,
+        imagined=settings.imagined_passages,
+        share=settings.imagined_share,
+    )
 
 
 def searched(words: Sequence[str], rare: Rarity, most: int) -> list[str]:

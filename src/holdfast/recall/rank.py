@@ -21,8 +21,6 @@ from .gather import Candidate
 from .score import Scored
 
 _DAY = 86_400_000
-#: what one word of praise or blame moves, and how often one may be ignored without a citation
-_STEP, _PATIENCE, _IGNORED = 0.5, 3, 0.15
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +68,7 @@ def ranked(
         bonuses = {
             "recency": recency(now - candidate.document.at, settings.recency_days),
             "importance": memory.importance if memory is not None else IMPORTANCE,
-            "usage": usefulness(usage.get(of, UNUSED)),
+            "usage": usefulness(usage.get(of, UNUSED), settings),
         }
         relevance = float(scored.relevance[n])
         final, shares = _final(relevance, bonuses, settings)
@@ -126,8 +124,8 @@ def recency(age: float, days: float) -> float:
     return math.exp(-max(age, 0) / _DAY / days)
 
 
-def usefulness(usage: Usage) -> float:
+def usefulness(usage: Usage, settings: RecallSettings) -> float:
     """-1 to 1: cited and useful raise it, wrong lowers it, being ignored again and again does too."""
     praise = usage.cited + 2 * usage.useful - 2 * usage.wrong
-    ignored = max(0, usage.ignored - _PATIENCE * (1 + usage.cited + usage.useful))
-    return float(np.tanh(_STEP * praise - _IGNORED * ignored))
+    ignored = max(0, usage.ignored - settings.usage_patience * (1 + usage.cited + usage.useful))
+    return float(np.tanh(settings.usage_step * praise - settings.usage_ignored * ignored))

@@ -30,14 +30,6 @@ Numbers = NDArray[np.float64]
 #: who says what is not asked for so often
 _NOT_PERSONS = frozenset({"model_message", "tool_call", "tool_result"})
 _ROLES = frozenset({"user", "assistant"})
-#: of an instruction's weight, so much holds for a question it shares no word with
-_ELSEWHERE = 0.4
-#: hits among which one answer is shared
-_SHARED = 60
-#: a spread smaller than this share of what a signal could be at most tells nothing apart
-_LEAST = 0.05
-#: passages of a conversation that say what it is about
-_BEST_OF_SESSION = 3
 #: letters a stem may end in and its word lacks there: hope, hoping; happi, happy; sensibl, sensibility
 _TURNED = ("e", "i", "l")
 
@@ -131,7 +123,7 @@ class Scorer:
         worth = np.log1p((len(top) - frequency + 0.5) / (frequency + 0.5))
         share = worth @ has / (worth.sum() or 1.0)
         part = np.full(len(pool), -3.0)
-        part[top] = _standard(share, np.arange(len(top)), _LEAST)
+        part[top] = _standard(share, np.arange(len(top)), self._settings.least_spread)
         scaled: Numbers = self._settings.letters * part
         return scaled
 
@@ -187,7 +179,7 @@ class Scorer:
         scale: NDArray[np.int64],
     ) -> dict[str, Numbers]:
         settings, zero = self._settings, np.zeros(len(pool))
-        least = _LEAST * sum(map(self._rarity.weight, self._stems))
+        least = settings.least_spread * sum(map(self._rarity.weight, self._stems))
         about = self._about(pool, lexical)
         parts = {
             "lexical": settings.lexical * _standard(lexical, scale, least),
@@ -206,9 +198,10 @@ class Scorer:
     def _about(self, pool: Sequence[Candidate], lexical: Numbers) -> Numbers:
         """What each candidate's conversation says about the question, in its best passages."""
         of: dict[tuple[int, str], list[float]] = {}
+        most = self._settings.best_passages
         for n in _top(lexical, self._settings.candidates):
             key = (pool[n].shelf, pool[n].document.session)
-            if key[1] and len(of.setdefault(key, [])) < _BEST_OF_SESSION:
+            if key[1] and len(of.setdefault(key, [])) < most:
                 of[key].append(float(lexical[n]))
         return np.array([sum(of.get((c.shelf, c.document.session), ())) for c in pool])
 
@@ -248,7 +241,7 @@ class Scorer:
         if not _says("instruction", candidate):
             return 0.0
         said = {stem(word) for passage in candidate.passages for word in passage.own.split()}
-        return 1.0 if self._content & said else _ELSEWHERE
+        return 1.0 if self._content & said else self._settings.instruction_elsewhere
 
     def _dated(self, candidate: Candidate) -> float:
         if not self._asked.days:
@@ -277,9 +270,9 @@ class Scorer:
         if not len(score):
             return score, 0.0
         s = self._settings
-        top = np.sort(score)[::-1][:_SHARED]
+        top = np.sort(score)[::-1][: s.answer_among]
         share = score - _log_sum(top)
-        covered = float(np.sort(coverage)[::-1][:_BEST_OF_SESSION].mean())
+        covered = float(np.sort(coverage)[::-1][: s.best_passages].mean())
         known = (
             s.answer_coverage * covered
             + s.answer_cosine * cosine
