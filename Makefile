@@ -10,7 +10,7 @@ help:
 	@echo "make run      install and run the demo"
 	@echo "make test     lint, types, import contract, tests"
 	@echo "make torture  thousands of kills, power cuts and mutations (CYCLES=n)"
-	@echo "make bench    the figures of this machine, beside their baselines"
+	@echo "make bench    the figures of this machine, beside their baselines (DATA=folder of data sets)"
 	@echo "make docs     the generated reference pages"
 	@echo "make lock     resolve the hashed requirements again"
 
@@ -49,11 +49,16 @@ CYCLES ?= 2000
 torture: $(VENV)/.dev
 	$(BIN)/python -m bench.torture --cycles $(CYCLES)
 
+DATA ?=
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.log
 	$(BIN)/python -m bench.redact
 	$(BIN)/python -m bench.views
 	$(BIN)/python -m bench.tokens
+	$(BIN)/python -m bench.scale --sizes 1000,10000,100000
+	if [ -n "$(DATA)" ]; then for of in locomo beam qmsum; do \
+	  $(BIN)/python -m bench.recall $(DATA) --dataset $$of || exit 1; done; \
+	  $(BIN)/python -m bench.calibration $(DATA) && $(BIN)/python -m bench.citations $(DATA); fi
 
 docs: $(VENV)/.run
 	$(BIN)/python docs/generate.py

@@ -14,17 +14,39 @@ if TYPE_CHECKING:
     from holdfast import aio, errors
     from holdfast.app.holdfast import DamageWarning, Holdfast
     from holdfast.app.open import open  # noqa: A004
+    from holdfast.app.session import Session
     from holdfast.model.events import Damage, Draft, Event
+    from holdfast.model.memories import Memory
+    from holdfast.model.recall import Found, Hit, RecallSettings
 
 __version__ = "0.1.0"
-__all__ = ["Damage", "DamageWarning", "Draft", "Event", "Holdfast", "aio", "errors", "open"]
+__all__ = [
+    "Damage",
+    "DamageWarning",
+    "Draft",
+    "Event",
+    "Found",
+    "Hit",
+    "Holdfast",
+    "Memory",
+    "RecallSettings",
+    "Session",
+    "aio",
+    "errors",
+    "open",
+]
 
 _HOMES = {
     "Damage": "holdfast.model.events",
     "DamageWarning": "holdfast.app.holdfast",
     "Draft": "holdfast.model.events",
     "Event": "holdfast.model.events",
+    "Found": "holdfast.model.recall",
+    "Hit": "holdfast.model.recall",
     "Holdfast": "holdfast.app.holdfast",
+    "Memory": "holdfast.model.memories",
+    "RecallSettings": "holdfast.model.recall",
+    "Session": "holdfast.app.session",
     "open": "holdfast.app.open",
 }
 _MODULES = ("aio", "errors")

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from holdfast.errors import Denied, Invalid
-from holdfast.model.embed import EmbedSettings
+from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
 from holdfast.model.tokens import TokenSettings
@@ -72,7 +72,8 @@ def _embed(table: dict[str, Any]) -> EmbedSettings:
     try:
         return msgspec.convert({**table, **({"embedder": named} if named else {})}, EmbedSettings)
     except msgspec.ValidationError as exc:
-        raise Invalid(f"HOLDFAST_EMBEDDER: {exc}") from exc
+        known = ", ".join(get_args(Chosen))
+        raise Invalid(f"HOLDFAST_EMBEDDER must be one of {known}, not {named!r}") from exc
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -71,7 +71,6 @@ def test_a_new_value_names_what_it_replaced(project: Any) -> None:
 
 
 def test_memories_are_listed_by_what_is_asked(project: Any) -> None:
-    assert "No such memory" in project("memory", "list").out
     assert project("memory", "list", "--json").json == []
     project("remember", "a", "--tag", "x", "--tag", "y")
     project("remember", "b", "--kind", "episode", "--scope", "user")
@@ -98,7 +97,6 @@ def test_a_memory_is_forgotten_and_brought_back(project: Any) -> None:
     gone = project("forget", made["id"], "--reason", "moved", "--json").json
     assert (gone["forgotten_because"], gone["id"]) == ("moved", made["id"])
     assert "forgotten: moved" in project("memory", "show", made["id"]).out
-    assert "restore" in project("forget", made["id"], "--reason", "again").out
     assert project("memory", "list", "--json").json == []
     assert "In use again" in project("restore", made["id"]).out
     assert project("restore", made["id"], "--json").json["forgotten_at"] is None
@@ -107,11 +105,78 @@ def test_a_memory_is_forgotten_and_brought_back(project: Any) -> None:
         assert project(*words).code != 0
 
 
+def test_a_memory_forgotten_twice_keeps_its_first_reason_and_says_so(project: Any) -> None:
+    made = project("remember", "the key is under the mat", "--json").json
+    first = project("forget", made["id"], "--reason", "moved").out
+    assert "Forgotten: the key is under the mat" in first
+    assert f"holdfast restore {made['id']}" in first
+    assert "already" not in first
+    gone = project("memory", "show", made["id"], "--json").json
+    again = project("forget", made["id"], "--reason", "stolen")
+    assert again.code == 0
+    since = gone["forgotten_at"][:16].replace("T", " ")
+    assert f"Forgotten already, since {since}: moved" in again.out
+    assert "That reason stays" in again.out
+    assert project("memory", "show", made["id"], "--json").json == gone
+    assert project("forget", made["id"], "--reason", "stolen", "--json").json["revision"] == 0
+
+
+def test_a_list_of_nothing_says_what_was_asked_and_what_to_do(project: Any) -> None:
+    for options in ((), ("--tag", "x")):
+        assert (
+            "No memories yet. `holdfast remember TEXT`" in project("memory", "list", *options).out
+        )
+    made = project("remember", "a", "--json").json
+    out = project("memory", "list", "--tag", "x", "--tag", "y", "--applies-to", "go").out
+    assert "No memories match --tag x --tag y --applies-to go." in out
+    assert "--state all" in out
+    out = project("memory", "list", "--state", "expired", "--limit", "3").out
+    assert "No memories match --state expired." in out
+    assert "--state all" not in out
+    project("forget", made["id"], "--reason", "b")
+    out = project("memory", "list").out
+    assert "No memories match: none is in use." in out
+    assert "--state all" in out
+    assert made["id"] in project("memory", "list", "--state", "all").out
+
+
+def test_what_ran_out_and_what_is_to_come_is_not_called_in_use(project: Any) -> None:
+    project("remember", "old", "--valid-to", "2020-01-01")
+    project("remember", "new", "--valid-from", "2098-01-01")
+    project("remember", "now", "--valid-from", "2020-01-01", "--valid-to", "2098-01-01")
+    out = project("memory", "list", "--state", "all").out
+    assert "ran out 2020-01-01 00:00" in out
+    assert "not in use yet: from 2098-01-01 00:00" in out
+    assert "│ in use from 2020-01-01 00:00 until 2098-01-01 00:00" in out
+    assert out.count("in use") == 2
+    then = project("memory", "list", "--state", "all", "--as-of", "2099-01-01").out
+    assert "ran out 2098-01-01 00:00" in then
+    assert "in use from 2098-01-01 00:00" in then
+
+
+def test_the_history_of_a_memory_is_told_in_fields_and_values(project: Any) -> None:
+    made = project("remember", "we use sqlite", "--tag", "db", "--json").json
+    with holdfast.open() as hf:
+        hf.revise(made["id"], text="we use PostgreSQL", tags=["db", "ops"], title="x" * 200)
+        hf.revise(made["id"], title=None, artifacts=["commit:abc"], importance=0.9)
+    project("forget", made["id"], "--reason", "moved")
+    out = project("memory", "show", made["id"]).out
+    for said in ("text: we use sqlite", "tags: db", "text: we use PostgreSQL", "tags: db, ops"):
+        assert said in out
+    for said in ("title: xxx", "title: nothing", "artifacts: commit:abc", "importance: 0.9"):
+        assert said in out
+    assert not any(sign in out for sign in ('{"', '["', '":', "null", "updated_at:", "summary: we"))
+    assert "x" * 81 not in out.split("What made it so")[1]
+
+
 def test_restore_still_gives_a_session_s_page(project: Any) -> None:
     with holdfast.open() as hf, hf.session(agent="coder") as s:
         s.user("Build it.")
     assert "Build it." in project("restore").out
     assert "Build it." in project("restore", s.id).out
+    with holdfast.open() as hf, hf.session(agent="coder", session_id="mem_ory-leak") as s:
+        s.user("Find the leak.")
+    assert "Find the leak." in project("restore", "mem_ory-leak").out
 
 
 def test_what_came_of_memories_is_noted(project: Any) -> None:
@@ -138,6 +203,7 @@ def test_what_came_of_memories_is_noted(project: Any) -> None:
         (("memory", "show", "mem_x"), 3, "list those there are"),
         (("forget", "mem_x", "--reason", "y"), 3, "no memory mem_x"),
         (("restore", "mem_" + "0" * 26), 3, "no memory"),
+        (("restore", "mem_nope"), 3, "no memory mem_nope; list those there are"),
         (("used", "mem_x", "--verdict", "cited"), 3, "no memory mem_x"),
         (("used", "--verdict", "cited"), 2, "at least one"),
         (("memory", "list", "--limit", "0"), 2, "from 1 on"),

@@ -123,7 +123,7 @@ def check(query: str, k: int, min_relevance: float | None) -> None:
 def check_k(k: int) -> None:
     """Invalid for what is not a number of hits."""
     if type(k) is not int or not 1 <= k <= MOST:
-        raise Invalid(f"k must be a whole number from 1 to {MOST}, not {k!r}")
+        raise Invalid(f"k, the limit, must be a whole number from 1 to {MOST}, not {k!r}")
 
 
 def mended(hf: Holdfast, asked: Asked, ask: Callable[[], T]) -> T:

@@ -24,6 +24,7 @@ from holdfast.ports.clock import Clock
 from holdfast.ports.tokens import TokenCounter
 from holdfast.recall.library import Library
 from holdfast.record.recorder import Recorder
+from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import memories, sessions
@@ -31,6 +32,7 @@ from .recalling import Recalling
 from .remembering import Remembering
 from .reserved import Opening, Reserved
 from .session import Session, When
+from .telling import not_there
 
 #: the id of a memory; a session may be called anything else
 _MEMORY = re.compile(r"mem_[0-9A-HJKMNP-TV-Z]{26}")
@@ -180,7 +182,10 @@ class Holdfast(Remembering, Recalling):
             return memories.restore(self, self._author(user, agent), session_id)
         if type(tokens) is not int or tokens < 1:
             raise Invalid(f"tokens must be a whole number from 1 on, not {tokens!r}")
-        return sessions.restore(self, session_id, self._whose(user), agent, tokens=tokens)
+        try:
+            return sessions.restore(self, session_id, self._whose(user), agent, tokens=tokens)
+        except NotFound as exc:  # a session may be called so; when none is, a memory was meant
+            raise (not_there(session_id) if is_memory_id(session_id) else exc) from None
 
     def _whose(self, user: str | None) -> str:
         """The user that is named, or the principal; nothing stands for everybody."""

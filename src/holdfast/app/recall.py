@@ -119,7 +119,7 @@ def _notices(hf: Holdfast, asked: Asked) -> tuple[str, ...]:
     pending = sum(log.library.pending for log in searched)
     if pending:
         told.append(
-            f"{pending} or more passages still wait for their vectors; hf.index() makes them"
+            f"{pending} or more passages still wait for their vectors, which are being made"
         )
     return tuple(dict.fromkeys(told))
 

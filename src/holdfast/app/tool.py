@@ -67,7 +67,8 @@ def parsed(given: Mapping[str, Any] | str | bytes) -> Arguments:
             return msgspec.json.decode(given, type=Arguments)
         return msgspec.convert(dict(given), Arguments)
     except (msgspec.DecodeError, TypeError, ValueError) as exc:
-        raise Invalid(f"{NAME}: {exc}") from exc
+        known = ", ".join(Arguments.__struct_fields__)
+        raise Invalid(f"{NAME}: {exc}; it takes {known}") from exc
 
 
 def answer(found: Found) -> dict[str, Any]:

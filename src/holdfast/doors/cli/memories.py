@@ -9,13 +9,14 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 import holdfast
-from holdfast.model.memories import Memory, as_dict
+from holdfast.app.memories import now
+from holdfast.model.memories import Change, Memory, as_dict, state
+from holdfast.record.limits import moment
 
 from . import show
-from .program import DEFAULT, Common, app, opened
-from .sessions import MINE, Whose
+from .program import DEFAULT, ME, PLAIN, Asker, Common, app, opened
 
-memory = App(name="memory", help="What is known for good.")
+memory = App(name="memory", help="What is known for good.", default_parameter=PLAIN)
 app.command(memory)
 
 User = Annotated[str | None, Parameter(help="In whose name. Default: yours.")]
@@ -76,18 +77,16 @@ NOTHING = What()
 
 
 @app.command
-def remember(
-    text: str = "", /, *, what: What = NOTHING, user: User = None, common: Common = DEFAULT
-) -> int:
+def remember(*text: str, what: What = NOTHING, user: User = None, common: Common = DEFAULT) -> int:
     """Learn something for good. With a key, what the project knew before under it is superseded.
 
     Parameters
     ----------
     text
-        What to remember; a key and a value are enough without it.
+        What to remember, quoted or not; a key and a value are enough without it.
     """
     with opened(common) as hf:
-        made = hf.remember(text, user=user, **what.said())
+        made = hf.remember(" ".join(text), user=user, **what.said())
         if common.json:
             show.as_json(as_dict(made))
         else:
@@ -104,7 +103,7 @@ def _words(hf: holdfast.Holdfast, memory_id: str, user: str | None) -> str:
 
 
 @app.command
-def forget(memory_id: str, /, *, reason: str, whose: Whose = MINE, common: Common = DEFAULT) -> int:
+def forget(memory_id: str, /, *, reason: str, asker: Asker = ME, common: Common = DEFAULT) -> int:
     """Take a memory out of use; `holdfast restore` brings it back.
 
     Parameters
@@ -115,12 +114,24 @@ def forget(memory_id: str, /, *, reason: str, whose: Whose = MINE, common: Commo
         Why; kept with the memory.
     """
     with opened(common) as hf:
-        gone = hf.forget(memory_id, reason=reason, user=whose.user, agent=whose.agent)
+        who = {"user": asker.user, "agent": asker.agent}
+        before = hf.get(memory_id, **who)
+        gone = hf.forget(memory_id, reason=reason, **who)
         if common.json:
             show.as_json(as_dict(gone))
         else:
-            show.say(f"Forgotten: {gone.summary}. Bring it back with: holdfast restore {gone.id}")
+            _say_forgotten(gone, already=before.forgotten_at is not None)
     return 0
+
+
+def _say_forgotten(gone: Memory, *, already: bool) -> None:
+    if already:
+        since = show.moment(gone.forgotten_at or "")
+        show.say(f"Forgotten already, since {since}: {gone.forgotten_because}", "yellow")
+        show.say("  That reason stays; to give another, restore it first and forget it again.")
+    else:
+        show.say(f"Forgotten: {gone.summary}")
+    show.say(f"  Bring it back with: holdfast restore {gone.id}")
 
 
 @app.command
@@ -128,7 +139,7 @@ def used(
     *ids: str,
     verdict: Verdict,
     action: str | None = None,
-    whose: Whose = MINE,
+    asker: Asker = ME,
     common: Common = DEFAULT,
 ) -> int:
     """Say what came of memories or events that were handed to a model.
@@ -143,7 +154,7 @@ def used(
         What was done with them.
     """
     with opened(common) as hf:
-        who = {"user": whose.user, "agent": whose.agent}
+        who = {"user": asker.user, "agent": asker.agent}
         told = hf.used(ids, verdict, action=action, **who)
         if common.json:
             show.as_json([event.event_id for event in told])
@@ -157,61 +168,96 @@ def used(
 class Wanted:
     """Which memories."""
 
-    scope: Literal["session", "user", "project", "system", "all"] | None = None
-    kind: Kind | None = None
-    category: Category | None = None
+    scope: Annotated[
+        Literal["session", "user", "project", "system", "all"] | None,
+        Parameter(help="Only those kept for one session, for you, for the project, for everybody."),
+    ] = None
+    kind: Annotated[Kind | None, Parameter(help="Only those of this kind.")] = None
+    category: Annotated[Category | None, Parameter(help="Only those of this category.")] = None
     tag: Annotated[
         tuple[str, ...], Parameter(help="With all of these; give it again.", negative=())
     ] = ()
-    key: str | None = None
-    applies_to: str | None = None
-    state: State = "current"
+    key: Annotated[str | None, Parameter(help="Only those about this property.")] = None
+    applies_to: Annotated[str | None, Parameter(help="Only those that hold there.")] = None
+    state: Annotated[State, Parameter(help="In use, or out of it.")] = "current"
     as_of: Annotated[str | None, Parameter(help="As it was known at that time.")] = None
-    limit: int | None = None
+    limit: Annotated[int | None, Parameter(help="The most to list.")] = None
+
+    def given(self) -> dict[str, Any]:
+        """What narrows the list, by the names of the options."""
+        return {
+            field.name: getattr(self, field.name)
+            for field in fields(self)
+            if getattr(self, field.name) != field.default
+        }
 
 
 ANY = Wanted()
 
 
 @memory.command(name="list")
-def list_(*, wanted: Wanted = ANY, whose: Whose = MINE, common: Common = DEFAULT) -> int:
+def list_(*, wanted: Wanted = ANY, asker: Asker = ME, common: Common = DEFAULT) -> int:
     """List memories, the newest first."""
     with opened(common) as hf:
-        asked = {field.name: getattr(wanted, field.name) for field in fields(wanted)}
-        tags = asked.pop("tag")
-        found = hf.list(user=whose.user, agent=whose.agent, tags=tags, **asked)
+        asked = wanted.given()
+        who = {"user": asker.user, "agent": asker.agent}
+        found = hf.list(**who, tags=asked.pop("tag", ()), **asked)
         if common.json:
             show.as_json([as_dict(one) for one in found])
         elif not found:
-            show.say("No such memory. `holdfast remember TEXT` makes one.")
+            _say_none(wanted, asker, any_=bool(hf.list(**who, state="all", limit=1)))
         else:
-            columns = ("memory", "says", "kind", "scope", "learned", "state")
-            show.table(columns, [_listed(one) for one in found])
+            at = _at(hf, wanted.as_of)
+            show.table(("memory", "says"), [_listed(one, at) for one in found])
     return 0
 
 
-def _listed(one: Memory) -> tuple[Any, ...]:
-    return (
-        one.id,
-        one.summary,
-        one.kind,
-        one.scope,
-        one.created_at[:10],
-        _standing(one),
+def _say_none(wanted: Wanted, asker: Asker, *, any_: bool) -> None:
+    """That nothing is listed, and what would list something."""
+    given = {**wanted.given(), "agent": asker.agent, "user": asker.user}
+    given.pop("limit", None)
+    said = " ".join(
+        f"--{name.replace('_', '-')} {one}"
+        for name, value in given.items()
+        if value is not None
+        for one in (value if isinstance(value, tuple) else (value,))
     )
+    if not any_:
+        show.say("No memories yet. `holdfast remember TEXT` makes one.")
+        return
+    show.say(f"No memories match {said}." if said else "No memories match: none is in use.")
+    if wanted.state == "current":
+        show.say("`--state all` looks among those out of use too.")
 
 
-def _standing(one: Memory) -> Text:
-    if one.forgotten_at is not None:
-        return Text(f"forgotten: {one.forgotten_because}", "yellow")
-    if one.merged_into is not None:
-        return Text(f"part of {one.merged_into}", "yellow")
-    if one.superseded_by is not None:
-        return Text(f"superseded by {one.superseded_by}", "yellow")
-    end = min(filter(None, (one.valid_to, one.expires_at)), default=None)
+def _listed(one: Memory, at: str) -> tuple[Text, Text]:
+    """Its id alone on a line, to be copied; what it says, and how it stands."""
+    about = f"{one.id}\n{one.kind}, {one.scope}, {one.created_at[:10]}"
+    says = Text.assemble(show.clean(one.summary), "\n", _standing(one, at))
+    return Text(show.clean(about)), says
+
+
+def _standing(one: Memory, at: str) -> Text:
+    """How it stands at this time, in words and in a colour."""
+    end = min(filter(None, (one.valid_to, one.expires_at)), default="")
     until = f" until {show.moment(end)}" if end else ""
     begin = f" from {show.moment(one.valid_from)}" if one.valid_from else ""
+    past = {
+        "forgotten": f"forgotten: {one.forgotten_because}",
+        "merged": f"part of {one.merged_into}",
+        "superseded": f"superseded by {one.superseded_by}",
+        "expired": f"ran out {show.moment(end)}",
+        "coming": f"not in use yet:{begin}{until}",
+    }
+    stands = state(one, at)
+    if stands in past:
+        return Text(show.clean(past[stands]), "yellow")
     return Text(f"in use{begin}{until}", "green")
+
+
+def _at(hf: holdfast.Holdfast, as_of: str | None) -> str:
+    """The time that is asked about."""
+    return now(hf) if as_of is None else moment(as_of)
 
 
 @memory.command(name="show")
@@ -220,7 +266,7 @@ def show_(
     /,
     *,
     as_of: str | None = None,
-    whose: Whose = MINE,
+    asker: Asker = ME,
     common: Common = DEFAULT,
 ) -> int:
     """Show a memory: what it says at each level, where it came from, what became of it.
@@ -233,34 +279,49 @@ def show_(
         As it was known at that time.
     """
     with opened(common) as hf:
-        found = hf.get(memory_id, user=whose.user, agent=whose.agent, as_of=as_of)
+        found = hf.get(memory_id, user=asker.user, agent=asker.agent, as_of=as_of)
         tokens = {name: hf.counter().count(getattr(found, name)) for name in _LEVELS}
         if common.json:
             show.as_json({**as_dict(found), "tokens": tokens})
         else:
+            show.say(f"Memory {found.id}, {_standing(found, _at(hf, as_of))}", "bold")
             _show(found, tokens, hf.counter().name)
     return 0
 
 
 _LEVELS = ("text", "summary", "compressed", "index")
+#: of a change, what its time and its reason say already
+_TOLD_BESIDE = ("updated_at", "superseded_at", "forgotten_at", "forgotten_because")
 
 
 def _show(found: Memory, tokens: dict[str, int], counter: str) -> None:
-    show.say(f"Memory {found.id}, {_standing(found)}", "bold")
     rows = [(name, tokens[name], getattr(found, name)) for name in _LEVELS]
     show.table(("level", f"tokens ({counter})", "words"), rows)
-    apart = (*_LEVELS, "id", "usage", "history", "artifacts")
-    told = [(n, show.one_line(v)) for n, v in as_dict(found).items() if n not in apart]
-    told.append(("artifacts", " ".join(f"{a.type}:{a.ref}" for a in found.artifacts)))
+    apart = (*_LEVELS, "id", "usage", "history")
+    told = [(n, show.all_of(v)) for n, v in as_dict(found).items() if n not in apart]
     told.append(("usage", _counts(found)))
-    show.table(("field", ""), [(n, v) for n, v in told if v not in ("", "null", "[]")])
+    show.table(("field", ""), [(n, v) for n, v in told if v])
     show.table(
         ("event", "at", "what", "trust", "why", "set"),
         [
-            (c.event_seq, show.moment(c.at), c.what, c.trust, c.why, show.one_line(c.set))
-            for c in found.history
+            (c.event_seq, show.moment(c.at), c.what, c.trust, c.why, _set_by(c, first=not number))
+            for number, c in enumerate(found.history)
         ],
         "What made it so",
+    )
+
+
+def _set_by(change: Change, *, first: bool) -> str:
+    """What a change set, a field on each line, without what the other columns say.
+
+    The first one tells what was other then; what was not there yet is not worth a line.
+    """
+    return "\n".join(
+        f"{name}: {show.in_short(value) or 'nothing'}"
+        for name, value in change.set.items()
+        if name not in _TOLD_BESIDE
+        and not (name in _LEVELS[1:] and "text" in change.set)
+        and (show.in_short(value) or not first)
     )
 
 

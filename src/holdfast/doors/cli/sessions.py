@@ -14,9 +14,9 @@ from holdfast.model.memories import Memory, as_dict
 from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
 
 from . import show
-from .program import DEFAULT, Common, app, opened
+from .program import DEFAULT, PLAIN, Common, app, opened
 
-session = App(name="session", help="The conversations of agents.")
+session = App(name="session", help="The conversations of agents.", default_parameter=PLAIN)
 app.command(session)
 
 User = Annotated[str | None, Parameter(help="Whose sessions. Default: yours.")]

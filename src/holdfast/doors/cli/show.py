@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -20,6 +19,10 @@ from rich.text import Text
 from holdfast.errors import HoldfastError
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+#: columns a paragraph has at least, however narrow the window is
+_NARROWEST = 20
+_LONGEST_VALUE = 80
 
 
 def clean(text: object) -> str:
@@ -37,9 +40,20 @@ def say(text: str, style: str = "") -> None:
     out().print(Text(clean(text), style=style))
 
 
+def beside(head: Text, text: str, style: str = "") -> None:
+    """A paragraph to the right of its head: every line of it begins in the same column."""
+    console = out()
+    width = max(_NARROWEST, console.width - head.cell_len)
+    lines = Text(clean(text), style=style).wrap(console, width, overflow="fold")
+    for number, line in enumerate(lines or [Text()]):
+        line.rstrip()
+        begin = Text(" " * head.cell_len) if number else head
+        console.print(begin + line, soft_wrap=True)
+
+
 def indented(text: str, columns: int, style: str = "") -> None:
     """One paragraph, every line of it moved to the right."""
-    out().print(Padding(Text(clean(text), style=style), (0, 0, 0, columns)))
+    beside(Text(" " * columns), text, style)
 
 
 def page(text: str) -> None:
@@ -55,6 +69,21 @@ def framed(text: str) -> None:
 def one_line(value: Any) -> str:
     """A value in a cell."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def all_of(value: Any) -> str:
+    """A value as people write it: lists without brackets, and nothing for nothing."""
+    if isinstance(value, list | tuple):
+        return ", ".join(all_of(part) for part in value)
+    if isinstance(value, dict) and value.keys() == {"type", "ref"}:  # an artifact
+        return f"{value['type']}:{value['ref']}"
+    return "" if value is None else one_line(value)
+
+
+def in_short(value: Any) -> str:
+    """The same on one line, and the beginning of what is long."""
+    said = " ".join(all_of(value).split())
+    return said if len(said) <= _LONGEST_VALUE else said[: _LONGEST_VALUE - 2] + " …"
 
 
 def count(number: int, thing: str) -> str:
