@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli import app
 from holdfast.model import settings
+from holdfast.model.compose import AgentDefaults, ComposeSettings, Shares
 from holdfast.model.embed import EmbedSettings
 from holdfast.model.events import EVENT_TYPES
 from holdfast.model.recall import RecallSettings
@@ -37,6 +38,9 @@ def settings_page() -> str:
         ("tokens", TokenSettings),
         ("recall", RecallSettings),
         ("embed", EmbedSettings),
+        ("compose", ComposeSettings),
+        ("compose.shares", Shares),
+        ("compose.agents.NAME", AgentDefaults),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from holdfast.app.holdfast import DamageWarning, Holdfast
     from holdfast.app.open import open  # noqa: A004
     from holdfast.app.session import Session
+    from holdfast.model.compose import ComposeSettings
     from holdfast.model.events import Damage, Draft, Event
     from holdfast.model.memories import Memory
+    from holdfast.model.packs import Pack, Receipt, Signals
     from holdfast.model.recall import Found, Hit, RecallSettings
 
 __version__ = "0.1.0"
 __all__ = [
+    "ComposeSettings",
     "Damage",
     "DamageWarning",
     "Draft",
@@ -29,14 +32,18 @@ __all__ = [
     "Hit",
     "Holdfast",
     "Memory",
+    "Pack",
     "RecallSettings",
+    "Receipt",
     "Session",
+    "Signals",
     "aio",
     "errors",
     "open",
 ]
 
 _HOMES = {
+    "ComposeSettings": "holdfast.model.compose",
     "Damage": "holdfast.model.events",
     "DamageWarning": "holdfast.app.holdfast",
     "Draft": "holdfast.model.events",
@@ -45,8 +52,11 @@ _HOMES = {
     "Hit": "holdfast.model.recall",
     "Holdfast": "holdfast.app.holdfast",
     "Memory": "holdfast.model.memories",
+    "Pack": "holdfast.model.packs",
     "RecallSettings": "holdfast.model.recall",
+    "Receipt": "holdfast.model.packs",
     "Session": "holdfast.app.session",
+    "Signals": "holdfast.model.packs",
     "open": "holdfast.app.open",
 }
 _MODULES = ("aio", "errors")

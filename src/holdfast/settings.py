@@ -16,6 +16,7 @@ import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from holdfast.errors import Denied, Invalid
+from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
@@ -29,6 +30,7 @@ _TABLES: dict[str, Any] = {
     "tokens": TokenSettings,
     "recall": RecallSettings,
     "embed": EmbedSettings,
+    "compose": ComposeSettings,
 }
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
@@ -38,6 +40,7 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "tokens": frozenset(),
     "recall": frozenset(),
     "embed": frozenset(),
+    "compose": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -63,6 +66,7 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         tokens=msgspec.convert(tables["tokens"], TokenSettings),
         recall=msgspec.convert(tables["recall"], RecallSettings),
         embed=_embed(tables["embed"]),
+        compose=msgspec.convert(tables["compose"], ComposeSettings),
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
     )
 

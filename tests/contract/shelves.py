@@ -159,6 +159,7 @@ wanteds = st.builds(
     until=st.none() | moments,
     now=moments,
     as_of=st.none() | moments,
+    seen=st.none() | st.tuples(st.sampled_from([*SESSIONS, "none"]), st.integers(0, 9)),
 )
 
 

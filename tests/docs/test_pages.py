@@ -41,16 +41,17 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, "README.md", "exec"), {})
 
 
-def test_the_code_in_the_page_about_memory_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("name", "count"), [("memory.md", 3), ("context.md", 4)])
+def test_the_code_in_a_page_runs(
+    name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its blocks are one program."""
     monkeypatch.setenv("HOLDFAST_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    page = (ROOT / "docs" / "memory.md").read_text("utf-8")
+    page = (ROOT / "docs" / name).read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
-    exec(compile("".join(blocks), "memory.md", "exec"), {})
+    assert len(blocks) == count
+    exec(compile("".join(blocks), name, "exec"), {})
 
 
 def test_every_command_the_readme_names_exists() -> None:
@@ -83,6 +84,7 @@ def test_architecture_stays_short_and_names_files_that_exist() -> None:
 
 def test_the_public_names_are_these_and_change_only_by_decision() -> None:
     assert set(holdfast.__all__) == {
+        "ComposeSettings",
         "Damage",
         "DamageWarning",
         "Draft",
@@ -91,8 +93,11 @@ def test_the_public_names_are_these_and_change_only_by_decision() -> None:
         "Hit",
         "Holdfast",
         "Memory",
+        "Pack",
         "RecallSettings",
+        "Receipt",
         "Session",
+        "Signals",
         "aio",
         "errors",
         "open",

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.errors import Damaged, Invalid, Limit
 from holdfast.model.memories import CATEGORIES, KINDS
-from holdfast.model.search import Wanted
+from holdfast.model.search import DOCUMENT, Wanted
 from holdfast.recall.pages import milliseconds
 from holdfast.record import limits
 
@@ -51,6 +51,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     since: str | datetime | None = None
     until: str | datetime | None = None
     as_of: str | datetime | None = None
+    #: the turns of this session from this event on are before the asker's eyes
+    seen: tuple[str, int] | None = None
 
 
 def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
@@ -58,13 +60,13 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
     scope = _scope(asked.scope)
     labels = [f"scope:{scope}"] if scope else []
     for name, value, known in (
-        ("kind", asked.kind, tuple(KINDS)),
+        ("kind", asked.kind, (*KINDS, DOCUMENT)),
         ("category", asked.category, CATEGORIES),
     ):
         if value is not None:
             if value not in known:
                 raise Invalid(f"{name} is one of {', '.join(known)}, not {value!r}")
-            labels.append(f"{name}:{value}")
+            labels.append(f"what:{value}" if value == DOCUMENT else f"{name}:{value}")
     labels += [f"tag:{tag}" for tag in asked.tags]
     return Wanted(
         agent=asked.agent,
@@ -74,6 +76,7 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
         until=_moment(asked.until),
         now=milliseconds(memories.now(hf)),
         as_of=_moment(asked.as_of),
+        seen=asked.seen,
     )
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .holdfast import Holdfast
 
 #: reading on over so many events is cheaper than finding a place anew
-_NEAR = 100
+_NEAR = 20
 #: how many places of the log are looked at first, going back behind the window
 _FIRST_STEP = 1_000
 

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.capture.stamp import timestamp
+from holdfast.model.documents import Tracked, holds, place_of, shown
 from holdfast.model.events import Event
 from holdfast.model.memories import UNUSED, Memory, Usage, as_of, current, said_by, visible
 from holdfast.model.recall import Hit, RecallSettings
-from holdfast.model.search import MEMORY, Wanted
+from holdfast.model.search import DOCUMENT, MEMORY, Document, Wanted
 from holdfast.recall.gather import Candidate, Shelf
+from holdfast.recall.pages import title_of
 from holdfast.recall.pipeline import Answered
 from holdfast.recall.rank import Ranked, most, ranked
+from holdfast.views import documents as views
 from holdfast.views import knowledge
 from holdfast.views.runner import Reading
 
@@ -36,6 +39,8 @@ class Known(msgspec.Struct, kw_only=True):
     places: list[int] = msgspec.field(default_factory=list)
     memories: dict[str, Memory] = msgspec.field(default_factory=dict)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
+    #: by project and path
+    documents: dict[tuple[str, str], Tracked | None] = msgspec.field(default_factory=dict)
 
 
 class Ranker:
@@ -90,6 +95,9 @@ class Ranker:
                 turns = [document.id for document in mine if document.kind != MEMORY]
                 memories = {document.id for document in mine if document.kind == MEMORY}
                 log.views.read(partial(self._read, turns=turns, memories=memories))
+                files = {document.speaker for document in mine if document.kind == DOCUMENT}
+                if files:
+                    log.views.read(partial(self._read_files, project=log.project.id, files=files))
         for n in places:  # one that was restored may stand on two shelves
             if candidates[n].document.id not in self._seen and self._answerable(candidates[n]):
                 self._seen.add(candidates[n].document.id)
@@ -104,9 +112,16 @@ class Ranker:
                 self.knows.memories[one] = found
                 self.knows.usage[one] = found.usage if self._wanted.as_of is None else UNUSED
 
+    def _read_files(self, reading: Reading, project: str, files: set[str]) -> None:
+        for path in files:
+            if (project, path) not in self.knows.documents:
+                self.knows.documents[project, path] = views.tracked(reading, path)
+
     def _answerable(self, candidate: Candidate) -> bool:
-        """May this be answered? Of a memory only what holds, at the time that is asked about."""
+        """May this be answered? Of memories and documents only what holds at the time in question."""
         document = candidate.document
+        if document.kind == DOCUMENT:
+            return self._stands(self._shelves[candidate.shelf].project, document)
         if document.kind != MEMORY:
             return True
         memory = self.knows.memories.get(document.id)
@@ -120,13 +135,21 @@ class Ranker:
         self.knows.memories[document.id] = then
         return True
 
+    def _stands(self, project: str, part: Document) -> bool:
+        """Is this a part of the version of its document that counts?"""
+        known, moment = self.knows.documents.get((project, part.speaker)), self._wanted.as_of
+        as_of = None if moment is None else timestamp(moment)
+        return known is not None and holds(known, part.event_seq, as_of)
+
     def hits(self, best: Sequence[Ranked]) -> Iterable[Hit]:
         """What is shown of them; what the log does not hold any more is not."""
         events = self._events(best)
         places = {id(self._answered.scored.candidates[n]): n for n in self.knows.places}
         for one in best:
             document = one.candidate.document
-            memory, event = self.knows.memories.get(document.id), events.get(document.id)
+            filed = document.kind == DOCUMENT
+            brought, line, line_end = place_of(document.id) if filed else (document.id, 0, 0)
+            memory, event = self.knows.memories.get(document.id), events.get(brought)
             if memory is None and (event is None or event.erased):
                 self._hf.library.tell(f"{document.id} was found, and the log does not hold it")
                 continue
@@ -145,6 +168,10 @@ class Ranker:
                 trust=memory.trust if memory is not None else event.trust if event else 0,
                 usage=self.knows.usage.get(document.id, UNUSED),
                 related=_related(memory, event, beside, self._asked.user),
+                path=document.speaker if filed else "",
+                line=line,
+                line_end=line_end,
+                title=title_of(document),
             )
 
     def _events(self, best: Sequence[Ranked]) -> dict[str, Event]:
@@ -161,7 +188,9 @@ class Ranker:
 
 
 def _shown(one: Ranked, memory: Memory | None) -> str:
-    """All of a short text, the best passage of a long one."""
+    """All of a short text, the best passage of a long one; a whole part of a document."""
+    if one.candidate.document.kind == DOCUMENT:
+        return shown("".join(passage.text for passage in one.candidate.passages))
     passage = one.candidate.passages[one.passage].text.strip()
     if memory is not None and passage not in memory.text:  # its revisions are not in order of time
         return memory.text

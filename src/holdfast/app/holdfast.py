@@ -14,7 +14,7 @@ import msgspec
 from holdfast.capture.parse import NOTES
 from holdfast.engines.files import FileBlobs, FileLog
 from holdfast.errors import Invalid, NotFound
-from holdfast.model.events import Damage, Draft, Event
+from holdfast.model.events import Damage, Draft, Event, Position
 from holdfast.model.memories import Memory
 from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
@@ -28,6 +28,7 @@ from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import memories, sessions
+from .documents import Documents
 from .recalling import Recalling
 from .remembering import Remembering
 from .reserved import Opening, Reserved
@@ -75,11 +76,14 @@ class Holdfast(Remembering, Recalling):
         self.blobs = blobs
         self.views = views
         self.library = library
+        self.documents = Documents(self)
         self.reserved = Reserved(reserved)
         self._recorder = recorder
         self._counters = counters
         self._notices = list(notices)
         self._unseen = 0
+        #: the time of the newest event, as of a position of the log
+        self.newest: tuple[Position | None, str] = (None, "")
 
     @property
     def notices(self) -> list[str]:

@@ -90,12 +90,13 @@ def _of(home: Holdfast, memory_id: str) -> Memory:
 
 def now(hf: Holdfast) -> str:
     """The time by which things run out; it stands still when the clock is far past the last event."""
-    clock, head = timestamp(hf.clock.now_ms()), hf.log.head().event_seq
-    newest = (
-        next((e for e in hf.log.read(head - 1) if isinstance(e, Event)), None) if head else None
-    )
+    clock, head = timestamp(hf.clock.now_ms()), hf.log.head()
+    if hf.newest[0] != head:
+        after = max(0, head.event_seq - 1)
+        newest = next((e for e in hf.log.read(after) if isinstance(e, Event)), None)
+        hf.newest = head, newest.timestamp if newest is not None else ""
     try:
-        last = datetime.fromisoformat(newest.timestamp) if newest else None
+        last = datetime.fromisoformat(hf.newest[1]) if hf.newest[1] else None
     except ValueError:
         return clock
     if last is None or datetime.fromisoformat(clock) - last <= _PATIENCE:

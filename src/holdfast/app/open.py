@@ -92,6 +92,13 @@ def _opened(
     )
 
 
+def opened_in(
+    found: Project, chosen: Settings, now: Clock | Callable[[], int], user: str
+) -> Holdfast:
+    """A project under settings that are known already."""
+    return _opened(found, chosen, _clock(now), user)
+
+
 def locate(
     home: str | os.PathLike[str] | None = None,
     project: str | None = None,

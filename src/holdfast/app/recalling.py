@@ -6,12 +6,27 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from holdfast.errors import NotFound
+from holdfast.model.compose import ComposeSettings
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory
+from holdfast.model.packs import Expanded, Pack, Receipt, Topic
 from holdfast.model.recall import Found, RecallSettings
 
-from . import citing, recall, retrieve, sessions, tool
+from . import (
+    citing,
+    context,
+    expanding,
+    packs,
+    recall,
+    replaying,
+    rescoring,
+    retrieve,
+    sessions,
+    tool,
+)
 from .asking import Asked, tags_of
 from .given import When
 
@@ -87,6 +102,54 @@ class Recalling:
         asked = Asked(user=_whose(self, user), agent=sessions.one_or_all(agent), category=category)
         return retrieve.recent(cast("Holdfast", self), hours, k, asked)
 
+    def replay(
+        self,
+        pack_id: str,
+        *,
+        user: str | None = None,
+        settings: ComposeSettings | RecallSettings | None = None,
+        at: int | None = None,
+        requery: bool = False,
+    ) -> Pack:
+        """A context that was handed out, rendered again from the log, byte for byte.
+
+        With settings its recorded candidates are scored and packed anew; with `requery`, or `at` a
+        position of the log, everything is asked again as things stood. Both are marked recomputed.
+        """
+        hf, whose = cast("Holdfast", self), _whose(self, user)
+        if at is not None or requery:
+            from .requerying import requery as asked_again
+
+            return asked_again(hf, pack_id, whose, at)
+        if settings is not None:
+            return rescoring.replay_with(hf, pack_id, whose, settings)
+        return replaying.replay(hf, pack_id, whose)
+
+    def last_pack(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+    ) -> str:
+        """The id of the context a session was given last; of the session active last, by default."""
+        return packs.last(cast("Holdfast", self), _whose(self, user), agent, session_id)
+
+    def receipt(self, pack_id: str, *, user: str | None = None) -> Receipt:
+        """Why a context was what it was."""
+        return packs.receipt(cast("Holdfast", self), pack_id, _whose(self, user))
+
+    def why(self, pack_id: str, one: str, *, user: str | None = None) -> packs.Followed:
+        """What became of a memory or event in a context, step by step."""
+        return packs.why(cast("Holdfast", self), pack_id, one, _whose(self, user))
+
+    def topics(
+        self, most: int = 50, *, user: str | None = None, agent: str | None = None
+    ) -> builtins.list[Topic]:
+        """What can be asked about, the most often named first."""
+        asked = Asked(user=_whose(self, user), agent=sessions.one_or_all(agent))
+        return expanding.topics(cast("Holdfast", self), asked, most)
+
     def index(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Make everything recall needs now, slow vectors included; else it is made when needed."""
         recall.up_to_date(cast("Holdfast", self), progress)
@@ -106,14 +169,32 @@ class SessionRecalling:
         self._given(found)
         return found
 
+    def context(self, query: str = "", **wanted: Any) -> Pack:
+        """The best context that fits, for what is asked now: history, memories, notes, and a receipt.
+
+        Takes budget (tokens of memory), window and model (tokens of everything), system and tools,
+        format (openai or anthropic), signals, new_tokens, settings. Within an epoch its beginning
+        stays as it is.
+        """
+        return context.context(cast("Session", self), query, wanted)
+
+    def expand(self, ref: str | int, tokens: int = 2_000) -> Expanded:
+        """What a handle stands for, as much as fits: an entry's number, an id, `events 3-40`."""
+        s = cast("Session", self)
+        s.check()
+        return expanding.expand(s, ref, tokens)
+
     def tools(self) -> builtins.list[dict[str, Any]]:
         """The tools a model may be offered, as JSON schema."""
-        return [tool.definition()]
+        return tool.definitions()
 
     def call_tool(self, name: str, arguments: Mapping[str, Any] | str) -> dict[str, Any]:
         """Run a tool a model called; what it answers is data to hand back."""
+        if name == tool.EXPAND:
+            asked_for = tool.handle(arguments)
+            return msgspec.to_builtins(self.expand(asked_for.ref, asked_for.tokens))  # type: ignore[no-any-return]
         if name != tool.NAME:
-            raise NotFound(f"there is no tool {name!r}; there is {tool.NAME}")
+            raise NotFound(f"there is no tool {name!r}; there are {tool.NAME} and {tool.EXPAND}")
         asked = tool.parsed(arguments)
         s = cast("Session", self)
         found = s._hf.recall(

@@ -47,9 +47,16 @@ def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
 
 
 def _latest(hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int) -> list[Memory]:
+    return [memory for memory, _ in labelled(hf, asked, any_label, most)]
+
+
+def labelled(
+    hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int
+) -> list[tuple[Memory, str]]:
+    """Current memories with any of these labels, the newest first, each with its project."""
     wanted = msgspec.structs.replace(wanted_by(hf, asked), any_label=any_label)
     now = timestamp(wanted.now)
-    memories: list[Memory] = []
+    memories: list[tuple[Memory, str]] = []
     for log in logs(hf, asked):
         with log.library.shelves([asked.user, EVERYBODY], wanted) as shelves:
             ids = [
@@ -59,9 +66,9 @@ def _latest(hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int) -
                     shelf.number, shelf.index.latest(shelf.number, wanted, most)
                 ).values()
             ]
-        memories += [m for m in _rows(log, ids) if current(m, now)]
-    mine = [m for m in memories if visible(m, asked.user, asked.agent)]
-    return sorted(mine, key=lambda m: (_backwards(m.created_at), m.id))[:most]
+        memories += [(m, log.project.id) for m in _rows(log, ids) if current(m, now)]
+    mine = [one for one in memories if visible(one[0], asked.user, asked.agent)]
+    return sorted(mine, key=lambda one: (_backwards(one[0].created_at), one[0].id))[:most]
 
 
 def _rows(log: Holdfast, ids: Sequence[str]) -> list[Memory]:

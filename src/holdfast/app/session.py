@@ -61,6 +61,10 @@ class Session(SessionRecalling):
         self.record("session_started", said, origin="system", at=at)
         return self
 
+    def check(self) -> None:
+        """NotFound when there is a session of this id and it is somebody else's."""
+        self._known()
+
     def _known(self) -> bool:
         """Is there something recorded of it? NotFound when it is somebody else's."""
         there = self._to_check and sessions.exists(self._hf, self.principal, self.agent, self.id)

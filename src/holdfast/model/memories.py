@@ -252,6 +252,18 @@ def as_of(memory: Memory, at: str) -> Memory | None:
     return found
 
 
+def at_seq(memory: Memory, seq: int) -> Memory | None:
+    """The memory as the events up to this one made it; None where its row does not reach back so far."""
+    first, *later = memory.history
+    if first.event_seq > seq:
+        return None
+    found = _at_first(memory)
+    for change in later:
+        if change.event_seq <= seq:
+            found = changed(found, change)
+    return found
+
+
 def revisions(memory: Memory) -> Iterator[Memory]:
     """The memory as it was learned, and as each revision left it, in the order of the log."""
     found = _at_first(memory)

@@ -20,6 +20,8 @@ Profile = Literal["default", "seed"]
 class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How memories are found and ranked. `docs/recall.md` tells how each figure was come by."""
 
+    #: a larger file is not read in as a document: such are made by machines more often than by people
+    document_bytes: Annotated[int, msgspec.Meta(ge=1, le=1 << 30)] = 1 << 20
     #: long texts are matched by pieces of this size, or one fitting sentence would drown in a page
     passage_chars: Annotated[int, msgspec.Meta(ge=80, le=4_000)] = 400
     #: a shorter passage borrows the words said before it until it has so many: an answer of three
@@ -158,9 +160,9 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found, and why it stands where it stands."""
 
-    #: of the memory or of the event
+    #: of the memory, of the event or of the part of a document
     id: str
-    #: what would be shown: all of a short text, the best passage of a long one
+    #: what would be shown: all of a short text, the best passage of a long one, a part of a document
     text: str
     #: what it is ranked by
     score: float
@@ -179,12 +181,20 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     #: ids of what belongs to it: the turns beside it, what it was learnt from, what it replaced
     related: tuple[str, ...] = ()
+    #: of a part of a document: its file below the project's root, its first and last line there, and the
+    #: headings or the definition it stands under
+    path: str = ""
+    line: int = 0
+    line_end: int = 0
+    title: str = ""
 
     @property
     def full(self) -> str:
-        """The whole text."""
+        """The whole text; of a document the whole part."""
         if self.memory is not None:
             return self.memory.text
+        if self.path:
+            return self.text
         return self.event.words if self.event is not None else self.text
 
 

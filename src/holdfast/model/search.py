@@ -1,7 +1,8 @@
 """What can be found: a document on somebody's shelf, cut into passages.
 
-A document is one turn of a conversation, or one revision of a memory. A shelf holds what belongs to one
-owner; nothing on it, not even how often a word occurs, is ever known to somebody else.
+A document is one turn of a conversation, one revision of a memory, or one part of a file that was read
+in. A shelf holds what belongs to one owner; nothing on it, not even how often a word occurs, is ever
+known to somebody else.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ COMMON = frozenset(
         "category:facts",
     }
 )
-#: the kind of a document that is a memory; every other is a turn of a conversation
+#: the kind of a document that is a memory
 MEMORY = "memory"
+#: of one that is a part of a file; every other is a turn of a conversation
+DOCUMENT = "document"
 #: the end of what has none
 FOREVER = 1 << 62
 #: the owner of what everybody in a project may see
@@ -35,18 +38,19 @@ EVERYBODY = ""
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be found, without its words."""
 
-    #: of the event or of the memory
+    #: of the event, of the memory or of the part of a file
     id: str
     #: of a memory, the event that made it say this; 0 for a turn
     revision: int = 0
     event_seq: int
     #: milliseconds since 1970
     at: int
-    #: the event's type, or "memory"
+    #: the event's type, or "memory", or "document"
     kind: str
-    #: who said it, as the record says; a tool's name for what a tool answered
+    #: who said it, as the record says; a tool's name for what it answered, a file's path for its parts
     speaker: str = ""
     agent: str = ""
+    #: the conversation it is a turn of; the parts of one version of a file belong together like turns
     session: str = ""
     #: what it can be filtered by: scope, kind, category, tags
     labels: tuple[str, ...] = ()
@@ -112,3 +116,5 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     #: as things stood then: what came later does not count, what was replaced since does
     as_of: int | None = None
+    #: but not the turns of this session from this event on: the asker sees them already
+    seen: tuple[str, int] | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from .compose import ComposeSettings
 from .embed import EmbedSettings
 from .recall import RecallSettings
 from .tokens import TokenSettings
@@ -74,5 +75,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tokens: TokenSettings = TokenSettings()
     recall: RecallSettings = RecallSettings()
     embed: EmbedSettings = EmbedSettings()
+    compose: ComposeSettings = ComposeSettings()
     #: the key of an embedding endpoint; from the environment only
     embed_key: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -110,9 +110,8 @@ def resolve(model: str, settings: TokenSettings) -> Counted:
     name = (model or settings.model).strip().lower()
     if not name:
         return Counted(settings.encoding, 1.0, True)
-    tails = [name, *(name[at + 1 :] for at, char in enumerate(name) if char in "/:.")]
     built, own, factor = (
-        _longest(tails, t) for t in (_TABLE, settings.encodings, settings.factors)
+        longest_beginning(name, t) for t in (_TABLE, settings.encodings, settings.factors)
     )
     if own is not None:
         encoding, times, known = settings.encodings[own], 1.0, True
@@ -125,6 +124,9 @@ def resolve(model: str, settings: TokenSettings) -> Counted:
     return Counted(encoding, times, known)
 
 
-def _longest(tails: Sequence[str], prefixes: Iterable[str]) -> str | None:
-    fitting = (p for p in prefixes if any(tail.startswith(p.lower()) for tail in tails))
+def longest_beginning(model: str, known: Iterable[str]) -> str | None:
+    """The longest of these names that a model's name begins with, a provider's name apart."""
+    name = model.strip().lower()
+    tails = [name, *(name[at + 1 :] for at, char in enumerate(name) if char in "/:.")]
+    fitting = (one for one in known if any(tail.startswith(one.lower()) for tail in tails))
     return max(fitting, key=len, default=None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from weakref import WeakSet
 
 from holdfast.errors import HoldfastError
 from holdfast.ports.embed import ANY_NUMBER, Embedder
@@ -15,6 +17,16 @@ from holdfast.ports.vectors import Vectors
 BATCH = 8
 #: passages looked for at once
 _AHEAD = 512
+
+
+#: those that may be at work; a process that ends in the middle of a model's batch is aborted
+_at_work: WeakSet[Filler] = WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    for filler in list(_at_work):
+        filler.stop()
 
 
 class Filler:
@@ -39,7 +51,8 @@ class Filler:
         self.left = 0
 
     def start(self) -> None:
-        """Fill in the background, unless that is under way."""
+        """Fill in the background, unless that is under way; the process waits for a batch to end."""
+        _at_work.add(self)
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._behind, daemon=True, name="holdfast-fill")
             self._thread.start()

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from holdfast.documents.shelved import Shelved
+from holdfast.documents.split import parts
+from holdfast.documents.whole import whole
 from holdfast.errors import HoldfastError, Unavailable
+from holdfast.model.documents import Said
+from holdfast.model.documents import said as said_of_documents
 from holdfast.model.events import Damage, Event, Position
 from holdfast.model.memories import Memory, current, revisions, said_by
 from holdfast.model.recall import RecallSettings
@@ -125,7 +130,8 @@ class Follower:
             self._binder = Binder(self._recent, self._settings)
         self._nothing_yet = anew
         touched = self._touched(events)
-        pages = self._pages(self._binder, events, touched)
+        shelved = Shelved(self.index, empty=anew)
+        pages = self._pages(self._binder, events, touched, shelved)
         rows = self._embedded(pages)
 
         def numbered(shelf: int, passages: Sequence[Passage]) -> None:
@@ -136,7 +142,7 @@ class Follower:
             pages,
             position,
             anew=anew,
-            held={memory.id: _held(memory) for memory in touched},
+            held={memory.id: _held(memory) for memory in touched} | shelved.ended,
             numbered=numbered,
         )
         self._bound_to = position if done else None
@@ -148,13 +154,19 @@ class Follower:
             return []
         return self.index.recent(owner, session, _RECENT)
 
-    def _pages(self, binder: Binder, events: list[Event], touched: list[Memory]) -> list[Page]:
+    def _pages(
+        self, binder: Binder, events: list[Event], touched: list[Memory], shelved: Shelved
+    ) -> list[Page]:
         """The pages these events make, in the order of the log: however an index came to be, the
         same passages have the same numbers."""
         said = {said_by(one): one for memory in touched for one in revisions(memory)}
         restored = {memory.id: memory for memory in touched if self.after is not None}
         made: list[Page | None] = []
         for event in events:
+            told = said_of_documents(event)
+            if told is not None:
+                made += self._document(binder, event, told, shelved)
+                continue
             memory = None
             if event.kind in ("memory_learned", "memory_revised"):
                 memory = said.get(event.event_seq)
@@ -162,6 +174,15 @@ class Follower:
                 memory = restored.get(_about(event))
             made.append(binder.turn(event) if memory is None else binder.memory(memory))
         return [page for page in made if page is not None]
+
+    def _document(self, binder: Binder, event: Event, told: Said, shelved: Shelved) -> list[Page]:
+        """The parts of a new version; whatever is said of a document ends the version before it."""
+        if not told.path:
+            return []
+        some = () if told.gone else parts(told.path, whole(event, self._log, self._tell))
+        pages = binder.document(event, told.path, some)
+        shelved.put(told.path, milliseconds(event.timestamp), pages)
+        return pages
 
     def _touched(self, events: list[Event]) -> list[Memory]:
         """The memories these events are about, as they are now."""

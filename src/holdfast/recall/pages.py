@@ -1,26 +1,31 @@
 """From events and memories to pages: what is searched, by whom, in which words.
 
 A turn is cut into passages. A short passage borrows the words said before it in its session, so that an
-answer is found by its question. A memory stands for itself and borrows nothing.
+answer is found by its question. A memory stands for itself and borrows nothing; so does each part of a
+document, which counts the words of its path and of its headings as its own.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
+from holdfast.model.documents import Part, part_id
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, said_by
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import EVERYBODY, FOREVER, MEMORY, Document, Page, Passage
+from holdfast.model.search import DOCUMENT, EVERYBODY, FOREVER, MEMORY, Document, Page, Passage
 from holdfast.text.instructions import standing
 from holdfast.text.passages import split
 from holdfast.text.preferences import preference
 from holdfast.text.words import analyse
 
-#: raised when pages are made differently; what was indexed before is then indexed anew
-SHAPE = 1
+#: raised when pages, or the parts of documents, are made differently; what was indexed before is then
+#: indexed anew
+SHAPE = 3
+#: memories of this importance are found by a label of their own
+IMPORTANT = 0.8
 #: events that say something somebody may want to find
 SEARCHED = frozenset(
     {
@@ -163,6 +168,37 @@ class Binder:
             passages=passages,
         )
 
+    def document(self, event: Event, path: str, parts: Iterable[Part]) -> list[Page]:
+        """A page for each part of the version of a document that an event brought."""
+        pages = []
+        for part in parts:
+            headed = analyse(f"{path} {part.title}")
+            passages = tuple(
+                Passage(
+                    start=start, text=piece, speaker=path, own=" ".join([*headed, *analyse(piece)])
+                )
+                for start, piece in split(part.text, self._settings.passage_chars)
+            )
+            of = Document(
+                id=part_id(event.event_id, part),
+                event_seq=event.event_seq,
+                at=milliseconds(event.timestamp),
+                kind=DOCUMENT,
+                speaker=path,
+                session=event.event_id,
+                labels=("scope:project", "what:document", f"title:{part.title}", f"path:{path}"),
+                length=sum(passage.own.count(" ") + 1 for passage in passages),
+            )
+            if passages:
+                pages.append(Page(owner=EVERYBODY, document=of, passages=passages))
+        return pages
+
+
+def title_of(document: Document) -> str:
+    """The headings or the definition a part of a document stands under."""
+    found = (label for label in document.labels if label.startswith("title:"))
+    return next(found, "").removeprefix("title:")
+
 
 def _says(kind: str, text: str) -> tuple[str, ...]:
     """Instructions and preferences hold for questions that do not name them."""
@@ -183,6 +219,7 @@ def labels(memory: Memory) -> tuple[str, ...]:
         f"category:{memory.category}",
         *(f"tag:{tag}" for tag in memory.tags),
         *([f"applies_to:{memory.applies_to}"] if memory.applies_to else ()),
+        *(["important"] if memory.importance >= IMPORTANT else ()),
     )
 
 

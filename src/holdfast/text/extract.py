@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
+from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marks
 from holdfast.text.folding import fold
 from holdfast.text.sentences import sentences
 from holdfast.text.words import analyse
@@ -32,16 +34,22 @@ _EDGES = "\"'`“”‘’«»()[]{}<>.,;:!?*_~|-–—/\\=#"
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 _NAME = re.compile(r"[0-9_./]|[a-z][A-Z]")
 _NO_SPACE_BEHIND = "。！？｡」』）"
-#: of a very long text so many sentences are read from its start, and from its end
-_ENDS_READ = 1000
 #: so many words at the start of a text are said to matter
 _EARLY = 8
 # A run of a script without spaces may be a whole sentence.
 _LONGEST_WORD = 24
+# Where a long sentence may be taken apart: behind a mark that parts its clauses.
+_CLAUSE = re.compile(r"(?<=[,;:，；：、])\s*|\s(?=[–—-]\s)")
+#: a word a clause shares with nothing is worth little, the first clause something: it has the subject
+_WORD_OF_CLAUSE, _FIRST_CLAUSE = 0.1, 0.5
+#: a sentence of fewer words than this, but for two, tells less, unless it tells how a thing came out
+_SENTENCE = 8
+#: what it names exactly makes it tell more, up to so many
+_MARKED, _MARKS = 0.1, 4
 # What tells how a thing came out, in the words people close a story with.
-_OUTCOME = re.compile(
-    r"\b(?:fixed|solved|decided|agreed|because|root cause|replaced|switched|conclusion|finally|"
-    r"turned out|works now|result)\b",
+OUTCOME = re.compile(
+    r"\b(?:fixed|solved|resolved|decided|decision|chose|agreed|confirmed|because|root cause|replaced|"
+    r"reverted|switched|conclusion|finally|turned out|works now|result)\b",
     re.IGNORECASE,
 )
 
@@ -65,25 +73,47 @@ def cut(text: str, most: int) -> str:
 
 def summary(text: str, most: int = 240, count: int = 2) -> str:
     """At most `count` sentences of the text and `most` characters, in the order of the text."""
-    found = sentences(text)
-    if len(found) > 2 * _ENDS_READ:
-        found = found[:_ENDS_READ] + found[-_ENDS_READ:]
+    found = ends(sentences(text))
     whole = _joined(found)
     if len(found) <= count and len(whole) <= most:
         return whole
     ranked = _ranked(found)
-    chosen: list[int] = []
+    taken: list[int] = []
     room = most
     for place in ranked:
-        size = len(found[place]) + bool(chosen)
+        size = len(found[place]) + bool(taken)
         if size <= room:
-            chosen.append(place)
+            taken.append(place)
             room -= size
-        if len(chosen) == count:
+        if len(taken) == count:
             break
-    if not chosen:
-        return cut(found[ranked[0]], most) if ranked else ""
-    return _joined([found[place] for place in sorted(chosen)])
+    if not taken:
+        return shortened(found[ranked[0]], most) if ranked else ""
+    return _joined([found[place] for place in sorted(taken)])
+
+
+def shortened(sentence: str, most: int) -> str:
+    """One line of at most `most` characters: the clauses that tell most, with marks between them."""
+    sentence = one_line(sentence)
+    if len(sentence) <= most:
+        return sentence
+    edges = [0, *(found.end() for found in _CLAUSE.finditer(sentence)), len(sentence)]
+    clauses = [sentence[start:end] for start, end in pairwise(edges) if start < end]
+    parts = [_clause(clause, place) for place, clause in enumerate(ends(clauses, ""))]
+    places = chosen(parts, most - 2)
+    line = ""
+    before = -1
+    for place in places:
+        gap = "" if place == before + 1 else f"{MARK} " if not line else f" {MARK} "
+        line = (line.rstrip() if gap else line) + gap + parts[place].text
+        before = place
+    line = line.rstrip() if before == len(parts) - 1 else f"{line.rstrip()} {MARK}"
+    return line if most // 2 < len(line) <= most else cut(sentence, most)
+
+
+def _clause(clause: str, place: int) -> Part:
+    words = {_same(word): _WORD_OF_CLAUSE for word in content_words(clause[:WEIGHED])}
+    return Part(clause, words | marks(clause), _FIRST_CLAUSE if place == 0 else 0.0)
 
 
 def keywords(text: str, count: int) -> list[str]:
@@ -138,8 +168,10 @@ def _ranked(found: Sequence[str]) -> list[int]:
     scores = []
     for place, each in enumerate(words):
         score = sum(shared[word] for word in each) / (len(each) + 4)
+        score *= 1 + _MARKED * min(_MARKS, len(marks(found[place])))
         score *= 1.2 if place == 0 else 1.1 if place == len(found) - 1 else 1.0
-        scores.append(score * (1.5 if _OUTCOME.search(found[place]) else 1.0))
+        comes_out = OUTCOME.search(found[place])
+        scores.append(score * (1.5 if comes_out else min(1.0, (len(each) + 2) / _SENTENCE)))
     best = max(range(len(found)), key=lambda place: (scores[place], -place), default=None)
     if best is None:
         return []

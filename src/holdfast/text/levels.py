@@ -1,28 +1,30 @@
-"""One memory at four levels of detail, each cheaper than the one before."""
+"""Anything an agent knows at four levels of detail, each cheaper than the one before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
+from holdfast.text import code, documents, output, steps, turns
+from holdfast.text.choose import MARK
 from holdfast.text.extract import content_words, cut, keywords, one_line, summary
+from holdfast.text.markdown import is_closed, without_fences
+from holdfast.text.steps import ARROW, with_lead
+from holdfast.text.telegram import telegram
 
 LONGEST_SUMMARY = 240
 LONGEST_COMPRESSED = 80
 LONGEST_INDEX = 50
 #: what is no longer need not lose a word
 _SHORT = 40
-_STEP_WORDS = 2
-_STEP = 24
-_ARROW = "→"
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """The same memory at falling cost.
+    """The same thing at falling cost.
 
     What always holds: no level is longer than the one before it; `index` is one line of at most 50
-    characters; none is blank when the memory says anything; every word stands in what was given.
+    characters; none is blank when the first says anything.
     """
 
     full: str
@@ -54,7 +56,10 @@ def levels(  # noqa: PLR0913 - one name for each field of a memory
     steps: Sequence[str] = (),
     trigger: str = "",
 ) -> Levels:
-    """The levels of a memory of this kind: fact, episode, pattern or workflow."""
+    """The levels of a memory of this kind: fact, episode, pattern or workflow.
+
+    Every word stands in what was given.
+    """
     plain = [one_line(field) for field in (key, value, applies_to, title, trigger)]
     said = _Said(
         text=text,
@@ -71,41 +76,41 @@ def levels(  # noqa: PLR0913 - one name for each field of a memory
 
 
 def _fact(said: _Said) -> Levels:
-    line = _line(said.key, said.value)
+    line = with_lead(said.key, said.value)
     scoped = f"{line} ({said.applies_to})" if said.applies_to and line else line
     full = said.text if said.text.strip() else scoped or said.title
     if said.value:
         return _falling(
-            full, scoped, _line(said.key, _short(said.value)), said.key or _topic(said.value)
+            full, scoped, with_lead(said.key, _short(said.value)), said.key or _topic(said.value)
         )
     short = summary(full, LONGEST_SUMMARY, 1)
     index = said.key or said.title or _topic(short)
-    return _falling(full, short, _line(said.key, _short(short)), index)
+    return _falling(full, short, with_lead(said.key, _short(short)), index)
 
 
 def _episode(said: _Said) -> Levels:
-    full = said.text if said.text.strip() else said.title or _line(said.key, said.value)
+    full = said.text if said.text.strip() else said.title or with_lead(said.key, said.value)
     title = said.title or said.key
-    told = {word.lower() for word in title.split()}
     short = summary(full, LONGEST_SUMMARY)
-    words = [word for word in keywords(short, 8) if word.lower() not in told]
-    return _falling(full, short, _line(title, " ".join(words)), title or _topic(short))
+    words = telegram(full, LONGEST_COMPRESSED, title).removesuffix(MARK)
+    return _falling(full, short, words, title or _topic(short))
 
 
 def _procedure(said: _Said) -> Levels:
     """A pattern or a workflow: what starts it and its steps, on one line."""
     lead = said.trigger or said.title or said.key
-    hint = _line(lead, _ARROW.join(said.steps))
+    hint = with_lead(lead, ARROW.join(said.steps))
     full = said.text
     if not full.strip():
-        full = hint or _line(said.key, said.value)
+        full = hint or with_lead(said.key, said.value)
     elif any(step not in full for step in said.steps):
         full = f"{full}\n{hint}"
     if said.steps:
-        short, compressed = hint, _line(lead, _ARROW.join(map(_brief, said.steps)))
+        short = steps.in_full(lead, said.steps, LONGEST_SUMMARY)
+        compressed = steps.by_first_words(lead, said.steps, LONGEST_COMPRESSED)
     else:
         short = summary(full, LONGEST_SUMMARY)
-        compressed = _line(lead, _short(said.value or short))
+        compressed = with_lead(lead, _short(said.value or short))
     index = said.title or said.trigger or said.key or _topic(short)
     return _falling(full, short, compressed, index)
 
@@ -123,10 +128,6 @@ def _falling(full: str, *shorter: str) -> Levels:
     return Levels(*found)
 
 
-def _line(lead: str, rest: str) -> str:
-    return f"{lead}: {rest}" if lead and rest else lead or rest
-
-
 def _short(text: str) -> str:
     """The text if it is short, else without the words that carry no content, in its own order."""
     text = one_line(text)
@@ -137,5 +138,77 @@ def _topic(text: str) -> str:
     return cut(" ".join(keywords(text, 3)), _SHORT)
 
 
-def _brief(step: str) -> str:
-    return cut(" ".join(step.split()[:_STEP_WORDS]), _STEP)
+# ---- what is not a memory ------------------------------------------------------------------------
+
+MOST_SUMMARY = 1_200
+MOST_COMPRESSED = 160
+#: a summary is at most so much of a long text
+_SHARE = 0.3
+
+
+class _Rules(msgspec.Struct, frozen=True):
+    """How one kind of text is said in fewer words."""
+
+    summary: Callable[[str, int], str]
+    compressed: Callable[[str, int], str]
+    title: Callable[[str], str]
+
+
+_SHOWN = {
+    "turn": _Rules(turns.summary, turns.compressed, turns.title),
+    "code": _Rules(code.summary, code.compressed, code.title),
+    "tool_output": _Rules(output.summary, output.compressed, output.title),
+    "document": _Rules(documents.summary, documents.compressed, documents.title),
+}
+
+
+def shown_as(kind: str, text: str) -> Levels:
+    """The levels of what is no memory: a turn, code, tool_output or a document; else as of a turn.
+
+    What always holds beside what holds of `Levels`: a level that leaves something out has the mark `…`;
+    a fence that a level opens is closed in it; a summary takes at most 30 % of the text, or 240
+    characters, and never more than 1,200, the compressed level 160.
+    """
+    if not text.strip():
+        return Levels(text, "", "", "")
+    rules = _SHOWN.get(kind, _SHOWN["turn"])
+    room = min(MOST_SUMMARY, max(LONGEST_SUMMARY, int(_SHARE * len(text))))
+    short = text
+    if len(text) > room or not is_closed(text):
+        room = min(room, len(text))
+        short = _checked(rules.summary(text, room), text, room)
+    line = one_line(text)
+    if len(line) <= LONGEST_INDEX and len(line) <= len(short) and is_closed(line):
+        return Levels(text, short, line, line)
+    room = min(MOST_COMPRESSED, len(short))
+    compressed = _checked(one_line(rules.compressed(text, room)), text, room)
+    room = min(LONGEST_INDEX, len(compressed))
+    return Levels(
+        text, short, compressed, _checked(_named(rules.title(text), text, room), text, room)
+    )
+
+
+def _named(title: str, text: str, room: int) -> str:
+    """The title with a mark for the rest of the text; of a long path its end, of others the words."""
+    title = without_fences(one_line(title))
+    if not title:
+        return telegram(text, room)
+    if len(title) <= room - 2:
+        return f"{title} {MARK}"
+    if " " in title or "/" not in title:
+        return telegram(title, room)
+    end = title[-max(1, room - 1) :]
+    return MARK + end[max(0, end.find("/")) :]
+
+
+def _checked(level: str, text: str, room: int) -> str:
+    """The level, provided that it keeps what it must; else the beginning of the text."""
+    whole = one_line(text)
+    if MARK not in level and one_line(level) != whole and level.strip():
+        level = f"{level}\n{MARK}" if level.endswith("```") else f"{level} {MARK}"
+    if level.strip() and len(level) <= room and is_closed(level):
+        return level
+    plain = without_fences(whole)
+    if plain == whole and len(plain) <= room:
+        return plain
+    return plain[: room - 1].rstrip() + MARK

@@ -6,6 +6,8 @@ from hashlib import sha256
 
 from .checkpoints import CheckpointView
 from .decisions import Decisions
+from .documents import DocumentView, PatternView
+from .epochs import EpochView
 from .extent import ExtentView
 from .failures import FailureView
 from .files import FileView
@@ -33,6 +35,9 @@ VIEWS: tuple[View, ...] = (
     SlotView(),
     UsageView(),
     ExtentView(),
+    DocumentView(),
+    PatternView(),
+    EpochView(),
 )
 
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast.model.events import Event
 from holdfast.model.memories import VERDICTS, Usage
 
+from .epochs import shown_in
 from .memories import MOST_IDS
 from .view import Rows, common_key
 
@@ -33,8 +34,8 @@ class UsageView:
     """One row for each id and user."""
 
     name = "usage"
-    version = 1
-    kinds = frozenset({"memory_used", "memory_recall"})
+    version = 2
+    kinds = frozenset({"memory_used", "memory_recall", "context_assembled"})
     row = Used
 
     def keys(self, event: Event) -> tuple[str, ...]:
@@ -58,6 +59,8 @@ def _counted(event: Event) -> dict[str, list[str]]:
     lists: dict[str, Any]
     if event.kind == "memory_recall":
         lists = {"retrieved": given.get("ids")}
+    elif event.kind == "context_assembled":
+        lists = {"retrieved": [one.id for one in shown_in(given.get("shown")) if not one.project]}
     else:
         lists = {name: given.get(name) for name in VERDICTS}
     found: dict[str, list[str]] = {}

@@ -38,8 +38,8 @@ class Narrowed:
         Parameter(help="Turns of conversations, yours everywhere, the project's, everybody's."),
     ] = "all"
     kind: Annotated[
-        Literal["fact", "episode", "pattern", "workflow"] | None,
-        Parameter(help="Only memories of this kind."),
+        Literal["fact", "episode", "pattern", "workflow", "document"] | None,
+        Parameter(help="Only memories of this kind, or only documents."),
     ] = None
     category: Annotated[
         Literal["facts", "preferences", "rules", "skills", "context"] | None,
@@ -69,7 +69,7 @@ def recall(
     explain: Annotated[bool, Parameter(negative=())] = False,
     common: Common = DEFAULT,
 ) -> int:
-    """Find what is remembered about a question: turns of conversations and memories.
+    """Find what is remembered about a question: turns of conversations, memories, documents.
 
     Parameters
     ----------
@@ -113,7 +113,10 @@ def recall(
 def _for_machines(found: Found) -> dict[str, Any]:
     def said(hit: Hit) -> dict[str, Any]:
         fields = {name: getattr(hit, name) for name in hit.__struct_fields__}
-        return {**fields, "memory": as_dict(hit.memory) if hit.memory is not None else None}
+        # of a document, path and lines are the answer, not all that its event holds
+        event = None if hit.path else hit.event
+        memory = as_dict(hit.memory) if hit.memory is not None else None
+        return {**fields, "event": event, "memory": memory}
 
     return {
         "query": found.query,
@@ -169,6 +172,8 @@ def _about(hit: Hit) -> list[str]:
         ]
         said += [" → ".join(of.steps)] if of.steps else []
         said.append(f"believed {of.confidence:.0%}")
+    elif hit.path:
+        said[:1] = [f"{hit.path}:{hit.line}", *([hit.title] if hit.title else ())]
     elif hit.event is not None:
         said[1:1] = [hit.event.kind.replace("_", " "), f"{hit.speaker} in {hit.event.session_id}"]
     if hit.related:

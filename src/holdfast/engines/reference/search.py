@@ -269,6 +269,10 @@ class MemorySearch:
             return {number: on.beside(number) for number in documents if on.has_document(number)}
 
 
+def _seen(document: Document, session: str, seq: int) -> bool:
+    return document.session == session and document.kind != MEMORY and document.event_seq >= seq
+
+
 class _Entry(msgspec.Struct, frozen=True):
     """A document that has got its place, with its passages and what each says."""
 
@@ -379,6 +383,7 @@ class _Shelf:
             and (wanted.until is None or document.at < wanted.until)
             and all(label in document.labels for label in wanted.labels)
             and (not wanted.any_label or any(one in document.labels for one in wanted.any_label))
+            and not (wanted.seen is not None and _seen(document, *wanted.seen))
         )
 
     def beside(self, number: int) -> tuple[int, int]:

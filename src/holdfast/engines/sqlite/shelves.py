@@ -350,6 +350,9 @@ def _conditions(wanted: Wanted, agent: str = "+d.agent") -> tuple[str, list[Any]
         said.append(("d.at>=?", [wanted.since]))
     if wanted.until is not None:
         said.append(("d.at<?", [wanted.until]))
+    if wanted.seen is not None:
+        turn = f"d.session=? AND d.kind<>'{MEMORY}' AND d.seq>=?"
+        said.append((f"NOT ({turn})", list(wanted.seen)))
     if wanted.as_of is not None:
         said.append(("d.at<=? AND d.held>?", [wanted.as_of, wanted.as_of]))
     else:

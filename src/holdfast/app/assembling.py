@@ -1,0 +1,91 @@
+"""Putting a context together from what is shown in it: the same for a new one and for a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.compose import history, render
+from holdfast.compose.budget import budget_for
+from holdfast.compose.choosing import Room
+from holdfast.compose.render import Part
+from holdfast.model.epochs import Epoch
+from holdfast.model.events import Event
+from holdfast.model.packs import Shown
+from holdfast.model.sessions import Scratchpad
+from holdfast.ports.tokens import TokenCounter
+
+from .showing import Showing
+from .wanting import Wanted
+
+#: the sections that are filled turn by turn
+IN_TURNS = ("critical", "relevant")
+
+
+class Sheet:
+    """What every context of the same kind is written on."""
+
+    def __init__(self, wanted: Wanted, counter: TokenCounter, showing: Showing) -> None:
+        self.showing = showing
+        self.count = counter.count
+        self.fixed = render.system(wanted.system, wanted.tools)
+        self.budget = budget_for(
+            wanted.compose,
+            wanted.signals.activity,
+            wanted.budget,
+            wanted.window,
+            self.size(self.fixed),
+        )
+        self.turns = history.Turns(self.budget.event, self.count)
+        self._added: dict[str, list[Part]] = {}
+
+    def size(self, parts: Sequence[Part]) -> int:
+        """The tokens of these parts as they are written."""
+        return self.count(render.text_of(parts)) if parts else 0
+
+    def entries(self, shown: Sequence[Shown]) -> list[Part]:
+        """Entries, section by section, in the order of their numbers."""
+        parts = []
+        for section in dict.fromkeys(one.section for one in shown):
+            mine = [one for one in shown if one.section == section]
+            parts += render.memory(
+                section, [(self.showing.item(one), one.number, one.level) for one in mine]
+            )
+        return parts
+
+    def added(self, epoch: Epoch) -> dict[str, list[Part]]:
+        """What each context of an epoch added."""
+        for one in epoch.added:
+            if one.pack not in self._added:
+                self._added[one.pack] = self.entries(one.shown)
+        return {one.pack: self._added[one.pack] for one in epoch.added}
+
+    def talk(self, epoch: Epoch, events: Sequence[Event], first: int) -> list[Part]:
+        """The conversation, with what was added to it."""
+        return history.parts(self.turns, epoch, events, self.added(epoch), first)
+
+    def room(self, epoch: Epoch, events: Sequence[Event], left: int, new_tokens: int) -> Room:
+        """What a turn may add: all that is left at the beginning of an epoch, little afterwards."""
+        added = self.added(epoch)
+        before = [part for parts in added.values() for part in parts]
+        caps = {
+            name: self.budget.caps[name] - self.size([p for p in before if p.section == name])
+            for name in IN_TURNS
+        }
+        asked = max((e.event_seq for e in events if e.kind == "user_message"), default=0)
+        if not epoch.position or epoch.event_seq > asked:
+            return Room(caps=caps, total=left)
+        this_turn = [one for one in epoch.added if one.position >= asked]
+        spent = self.size([part for one in this_turn for part in added[one.pack]])
+        new = new_tokens - spent
+        return Room(caps=caps, total=min(left, new), ends="cap" if new < left else "budget")
+
+    def notes(self, pad: Scratchpad) -> list[Part]:
+        """The scratchpad, as much of it as may be shown; what does not fit is left out whole."""
+        names = sorted(pad.content)
+        while names:
+            content = {name: pad.content[name] for name in names}
+            text = render.scratchpad(content, pad.version)
+            if self.count(text) <= self.budget.scratchpad:
+                return [Part(section="scratchpad", text=text, passing=True)]
+            names.pop()
+        return []

@@ -1,0 +1,191 @@
+"""From an assembled context to a pack: the receipt, the events that record it, the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.capture.stamp import fresh_id, timestamp
+from holdfast.compose import messages, record, render
+from holdfast.compose.choosing import Chosen, Room
+from holdfast.compose.render import Part
+from holdfast.model.compose import SECTIONS
+from holdfast.model.epochs import Epoch
+from holdfast.model.events import Draft
+from holdfast.model.packs import Pack, Receipt, SectionFigures, Shown
+from holdfast.model.recall import Found
+
+from . import recall
+from .wanting import Wanted
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+class Assembled(msgspec.Struct, frozen=True, kw_only=True):
+    """A context before it is handed out."""
+
+    epoch: Epoch
+    parts: tuple[Part, ...]
+    #: the beginning that is as it was in the context before
+    before: tuple[Part, ...]
+    chosen: Chosen
+    found: Found
+    room: Room
+    position: int
+    #: the version of the scratchpad that is shown; 0 for none
+    scratchpad: int = 0
+    #: of a new epoch: why it began, and its background and index
+    why: str = ""
+    stable: Chosen | None = None
+
+
+def handed_out(s: Session, wanted: Wanted, made: Assembled) -> Pack:
+    """The pack, once it is written down."""
+    hf = s._hf
+    pack_id, now = fresh_id("pck"), hf.clock.now_ms()
+    text = render.text_of(made.parts)
+    pack = written(pack_id, text, made.parts, wanted, _receipt(s, wanted, made, pack_id, now))
+    drafts = []
+    if not made.epoch.event_seq:
+        drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(wanted, made)))
+    drafts.append(_draft(s, "context_assembled", pack_id, _said(wanted, made, pack, now)))
+    hf.record(drafts)
+    _elsewhere(s, made.chosen.shown)
+    return pack
+
+
+def written(
+    pack_id: str, text: str, parts: Sequence[Part], wanted: Wanted, receipt: Receipt
+) -> Pack:
+    """A pack of these parts."""
+    if wanted.format == "anthropic":
+        system, said = messages.anthropic(parts)
+    else:
+        system, said = [], messages.openai(parts)
+    return Pack(
+        id=pack_id,
+        text=text,
+        messages=said,
+        system=system,
+        tokens=receipt.sections["total"].tokens,
+        sections={name: _section(parts, name) for name in SECTIONS},
+        receipt=receipt,
+    )
+
+
+def _section(parts: Sequence[Part], name: str) -> str:
+    return render.text_of([part for part in parts if part.section == name])
+
+
+def _receipt(s: Session, wanted: Wanted, made: Assembled, pack_id: str, now: int) -> Receipt:
+    count = s._hf.counter(wanted.model).count
+    both = [*(made.stable.weighed if made.stable is not None else ()), *made.chosen.weighed]
+    caps: dict[str, int | None] = {**made.room.caps}
+    return Receipt(
+        pack=pack_id,
+        epoch=made.epoch.id,
+        epoch_began=made.why,
+        position=made.position,
+        at=timestamp(now),
+        query=wanted.query,
+        model=wanted.model,
+        format=wanted.format,
+        budget=wanted.budget,
+        window=wanted.window,
+        counted_with=wanted.counted_with,
+        candidates=tuple(record.read_candidates(record.candidates(both))),
+        sections={
+            **{
+                name: SectionFigures(
+                    tokens=count(_section(made.parts, name)),
+                    cap=caps.get(name),
+                    entries=sum(1 for one in _shown(made) if one.section == name),
+                )
+                for name in SECTIONS
+            },
+            "total": SectionFigures(tokens=count(render.text_of(made.parts)), cap=wanted.window),
+        },
+        stable_prefix_tokens=count(render.text_of(made.before)) if made.before else 0,
+        new_tokens=sum(made.chosen.tokens.values()),
+        confidence=round(made.found.confidence, 6),
+        notices=made.found.notices,
+    )
+
+
+def _shown(made: Assembled) -> list[Shown]:
+    return [*made.epoch.everything(), *made.chosen.shown]
+
+
+# ---- what is written down --------------------------------------------------------------------
+
+
+def _draft(s: Session, kind: str, event_id: str, payload: dict[str, Any]) -> Draft:
+    return Draft(
+        type=kind,
+        payload=payload,
+        origin="system",
+        session_id=s.id,
+        agent=s.agent,
+        user=s.principal,
+        event_id=event_id,
+    )
+
+
+def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
+    return {
+        "key": made.epoch.key,
+        "why": made.why,
+        "history_from": made.epoch.history_from,
+        "position": made.position,
+        "shown": record.entries(made.epoch.shown),
+        "candidates": record.candidates(made.stable.weighed if made.stable else ()),
+        "system": wanted.system,
+        "tools": msgspec.json.encode(wanted.tools, order="sorted").decode(),
+        "generation": wanted.generation,
+        "versions": record.versions(wanted.counted_with),
+    }
+
+
+def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, Any]:
+    return {
+        "epoch": made.epoch.id,
+        "position": made.position,
+        "now": now,
+        "query": wanted.query,
+        "signals": msgspec.to_builtins(wanted.signals),
+        "model": wanted.model,
+        "format": wanted.format,
+        "budget": wanted.budget,
+        "window": wanted.window,
+        "new_tokens": wanted.new_tokens,
+        "scratchpad": made.scratchpad,
+        "settings": {
+            "compose": record.changed(wanted.compose),
+            "recall": record.changed(wanted.recall),
+        },
+        "versions": record.versions(wanted.counted_with),
+        "shown": record.entries(made.chosen.shown),
+        "candidates": record.candidates(made.chosen.weighed),
+        "confidence": pack.receipt.confidence,
+        "caps": dict(made.room.caps),
+        "new": pack.receipt.new_tokens,
+        "notices": list(made.found.notices),
+        "tokens": {name: of.tokens for name, of in pack.receipt.sections.items()},
+        "stable_prefix_tokens": pack.receipt.stable_prefix_tokens,
+        "text": record.digest(pack.text),
+        "messages": record.digest(
+            msgspec.json.encode([pack.system, pack.messages], order="sorted").decode()
+        ),
+    }
+
+
+def _elsewhere(s: Session, shown: Sequence[Shown]) -> None:
+    """Logs of other projects learn what of theirs was given; this one knows from the record."""
+    for log in s._hf.logs(s.principal):
+        mine = [one.id for one in shown if one.project and one.project == log.project.id]
+        if mine:
+            whose = (s.principal, s.agent, s.id)
+            log.record([recall.note(s._hf, log, "memory_recall", {"ids": mine}, whose)])

@@ -1,0 +1,125 @@
+"""From an entry of the record back to what it showed: read from the log, whatever happened since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.compose import items
+from holdfast.compose.items import Item
+from holdfast.errors import Erased
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory, at_seq
+from holdfast.model.packs import Shown
+from holdfast.views import knowledge
+from holdfast.views.memories import MemoryView
+from holdfast.views.runner import Reading
+from holdfast.views.view import common_key
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+_Key = tuple[str, str, str, int, tuple[int, ...], tuple[str, ...]]
+
+
+class Showing:
+    """Makes the items of entries, each once; the project of an entry may be a reserved one."""
+
+    def __init__(self, hf: Holdfast, user: str) -> None:
+        self._hf = hf
+        self._user = user
+        self._made: dict[_Key, Item] = {}
+        self._rows: dict[str, Memory] = {}
+
+    def item(self, shown: Shown) -> Item:
+        """What an entry shows; Erased where that was taken out of the log."""
+        key = _key(shown)
+        if key not in self._made:
+            self._made[key] = self._read(shown)
+        return self._made[key]
+
+    def keep(self, items: Iterable[Item]) -> None:
+        """These are at hand already."""
+        for item in items:
+            self._made[_key(item)] = item
+
+    def rows(self, shown: Iterable[Shown]) -> dict[str, Memory]:
+        """The memories of these entries as they stand now, read together."""
+        found: dict[str, Memory] = {}
+        wanted: dict[str, list[str]] = {}
+        for one in shown:
+            wanted.setdefault(one.project, []).append(one.id)
+        for project, ids in wanted.items():
+            read = self.home(project).views.read(partial(_rows, ids=ids))
+            found |= {memory.id: memory for memory in read if memory is not None}
+        self._rows |= found
+        return found
+
+    def home(self, project: str) -> Holdfast:
+        """The log an entry lies in."""
+        for log in self._hf.logs(self._user):
+            if log.project.id == (project or self._hf.project.id):
+                return log
+        raise Erased(f"{project} is not there any more")
+
+    def _read(self, shown: Shown) -> Item:
+        home = self.home(shown.project)
+        if shown.kind == "memory":
+            return items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
+        if shown.kind == "topic":
+            return items.topic(self.memory(home, shown.id, shown.seq), shown.project)
+        if shown.kind == "correction":
+            return self._correction(home, shown)
+        event = self.event(home, shown.id)
+        if shown.kind == "error":
+            fixes = [self.event(home, one) for one in shown.beside]
+            return items.of_error(event, fixes[0] if fixes else None)
+        return items.of_event(event, shown.span, shown.kind, shown.project)
+
+    def _correction(self, home: Holdfast, shown: Shown) -> Item:
+        number, *old = shown.beside
+        if not old:
+            return items.correction(int(number), self.memory(home, shown.id, shown.seq), None)
+        new = items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
+        return items.corrected(int(number), old[0], new)
+
+    def event(self, home: Holdfast, event_id: str) -> Event:
+        """An event of a log, with its words."""
+        found = home.log.find(event_id)
+        if found is None or found.erased:
+            raise Erased(f"{event_id} was taken out of the log")
+        return found
+
+    def memory(self, home: Holdfast, memory_id: str, seq: int) -> Memory:
+        """A memory as the events up to one of them made it."""
+        row = self._rows.get(memory_id) or home.views.read(
+            lambda reading: knowledge.memory(reading, memory_id)
+        )
+        then = at_seq(row, seq) if row is not None else None
+        if then is None and row is not None:
+            then = _folded(home, row, seq)
+        if then is None:
+            raise Erased(f"{memory_id} was taken out of the log")
+        return then
+
+
+def _key(of: Shown | Item) -> _Key:
+    return of.kind, of.project, of.id, of.seq, of.span, of.beside
+
+
+def _rows(reading: Reading, ids: Sequence[str]) -> list[Memory | None]:
+    return [knowledge.memory(reading, one) for one in ids]
+
+
+def _folded(home: Holdfast, row: Memory, seq: int) -> Memory | None:
+    """The same from the log itself, for changes that are further back than a row remembers."""
+    view, key = MemoryView(), common_key(row.id)
+    found: Memory | None = None
+    for event in home.events(row.event_seq - 1):
+        if event.event_seq > seq:
+            break
+        if event.kind in view.kinds and not event.erased and key in view.keys(event):
+            rows = {one: (found if one == key else None) for one in view.keys(event)}
+            found = view.apply(rows, event).get(key, found)
+    return found

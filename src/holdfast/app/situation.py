@@ -1,0 +1,178 @@
+"""What a context can be made from: what recall finds, what is open, what holds for the project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from holdfast.compose import items
+from holdfast.compose.items import Item
+from holdfast.compose.sources import Correction, Situation, Thread
+from holdfast.model.epochs import Epoch
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory, current, said_by
+from holdfast.model.packs import Shown
+from holdfast.model.recall import Found
+from holdfast.model.sessions import SessionState
+from holdfast.views import knowledge
+from holdfast.views import state as views
+from holdfast.views.runner import Reading
+
+from . import history, recall, retrieve
+from .asking import Asked, mended
+from .memories import now
+from .showing import Showing
+from .wanting import Wanted
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+    from .session import Session
+
+#: memories of a kind that are looked at for the beginning of an epoch
+_MOST = 100
+#: tokens of a short entry, and so the most hits that are of any use in a room
+_SHORTEST, _MOST_HITS = 25, 200
+#: what says that a memory was shown, and may be corrected
+_REMEMBERED = ("memory", "topic", "correction")
+
+
+def found_for(s: Session, wanted: Wanted, first: int, room: int) -> Found:
+    """What recall finds beside the conversation from an event on, as much as could be shown."""
+    hf, signals = s._hf, wanted.signals
+    query = "\n".join(filter(None, (wanted.query, signals.file, *signals.errors)))
+    asked = Asked(user=s.principal, agent=s.agent, seen=(s.id, first))
+    most = min(_MOST_HITS, max(wanted.compose.candidates, room // _SHORTEST))
+    return recall.recall(hf, query, most, asked, min_relevance=0.0, settings=wanted.recall)
+
+
+def of_a_turn(
+    s: Session,
+    wanted: Wanted,
+    found: Found,
+    standing: Standing,
+    shown: Mapping[str, int],
+    *,
+    again: bool,
+) -> Situation:
+    """What a turn may add."""
+    return Situation(
+        settings=wanted.compose,
+        project=s._hf.project.id,
+        signals=wanted.signals,
+        hits=found.hits,
+        threads=_threads(s, shown),
+        corrections=standing.corrections(),
+        important=_labelled(s, ("important",)),
+        shown=shown,
+        again=again,
+    )
+
+
+def of_an_epoch(s: Session, wanted: Wanted) -> Situation:
+    """What an epoch begins with."""
+    return Situation(
+        settings=wanted.compose,
+        project=s._hf.project.id,
+        signals=wanted.signals,
+        rules=_labelled(s, ("category:rules", "category:preferences")),
+        habits=_labelled(s, ("category:skills",)),
+        episodes=_labelled(s, ("kind:episode",)),
+        latest=_labelled(s, ("what:memory",)),
+    )
+
+
+def _labelled(s: Session, labels: tuple[str, ...]) -> list[tuple[Memory, str]]:
+    hf, asked = s._hf, Asked(user=s.principal, agent=s.agent)
+    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, labels, _MOST))
+    return [(memory, "" if of == hf.project.id else of) for memory, of in found]
+
+
+def _threads(s: Session, shown: Mapping[str, int]) -> list[Thread]:
+    """What is open in this session and not to be seen in the conversation any more."""
+    hf = s._hf
+
+    def ask(reading: Reading) -> SessionState | None:
+        of = views.info(reading, s.principal, s.agent, s.id)
+        return None if of is None else views.state(reading, of)
+
+    known = hf.views.read(ask)
+    if known is None:
+        return []
+    seqs = sorted({thread.event_seq for thread in known.threads if thread.event_seq})
+    events = [event for event in history.at(hf, seqs) if not event.erased]
+    return [Thread(event=event) for event in events if event.event_id not in shown]
+
+
+# ---- what holds no longer --------------------------------------------------------------------
+
+
+class Standing:
+    """How what an epoch shows stands by now."""
+
+    def __init__(self, hf: Holdfast, showing: Showing, epoch: Epoch) -> None:
+        self._hf = hf
+        self._showing = showing
+        remembered = [one for one in epoch.everything() if one.kind in _REMEMBERED]
+        #: of each memory the entry that shows it last; a name shows nothing of it
+        self._named = {one.id: one for one in remembered if one.kind == "topic"}
+        self._latest = {one.id: one for one in remembered if one.kind != "topic"}
+        self._rows = showing.rows(remembered)
+        #: the numbers that were taken back
+        self._corrected = {int(one.beside[0]) for one in remembered if one.kind == "correction"}
+
+    def broken(self) -> str:
+        """Why the epoch cannot go on: something it shows was taken back for good."""
+        for one in (*self._latest.values(), *self._named.values()):
+            memory = self._row(one.id, one.project)
+            if memory is None or memory.forgotten_at is not None:
+                return f"{one.id} was forgotten"
+            if memory.trust < self._showing.item(one).trust:
+                return f"{one.id} is trusted less"
+        return ""
+
+    def corrections(self) -> list[Correction]:
+        """What is shown and holds no longer, each once."""
+        at, found = now(self._hf), []
+        for one in self._latest.values():
+            memory = self._row(one.id, one.project)
+            taken_back = one.kind == "correction" and len(one.beside) == 1
+            if memory is None or taken_back or one.number in self._corrected:
+                continue
+            new = self._instead(memory, one, at)
+            if new is not None or not current(memory, at):
+                found.append(Correction(number=one.number, old=memory, new=new))
+        return found
+
+    def _instead(self, memory: Memory, one: Shown, at: str) -> Item | None:
+        """What holds in the place of what is shown, unless that is shown too."""
+        if current(memory, at):
+            newer = said_by(memory) > one.seq
+            return items.of_memory(memory, one.project) if newer else None
+        seen = {memory.id}
+        while (after := memory.superseded_by or memory.merged_into) and after not in seen:
+            seen.add(after)
+            next_one = self._row(after, one.project)
+            if next_one is None:
+                return None
+            memory = next_one
+        if memory.id in self._latest or not current(memory, at):
+            return None
+        return items.of_memory(memory, one.project)
+
+    def _row(self, memory_id: str, project: str) -> Memory | None:
+        if memory_id in self._rows:
+            return self._rows[memory_id]
+        home = self._showing.home(project)
+        return home.views.read(lambda reading: knowledge.memory(reading, memory_id))
+
+
+def spoken_in(s: Session, after: int) -> list[Event]:
+    """What was said and done in a session behind a position."""
+    hf = s._hf
+    of = hf.views.read(lambda reading: views.info(reading, s.principal, s.agent, s.id))
+    if of is None:
+        return []
+    whole, latest = history.window(hf, of)
+    if not whole and latest and latest[0].event_seq > after + 1:
+        latest = list(history.session_events(hf, of, after=after))
+    return [event for event in latest if event.event_seq > after]

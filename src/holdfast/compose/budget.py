@@ -1,0 +1,52 @@
+"""How much each part of a context may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from holdfast.errors import Limit
+from holdfast.model.compose import SHARED, ComposeSettings, shares_for
+
+#: tokens a window keeps free for the seams between parts
+_SEAMS = 16
+#: so long may an event of the conversation be at most, of the room for all of it
+_OF_HISTORY = 4
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
+    """Numbers of tokens; no part of a context passes its own."""
+
+    #: all that memory adds
+    total: int
+    #: of each section, with what others leave
+    caps: Mapping[str, int]
+    #: of background and index together: what they are given, whatever turns need later
+    stable: int
+    scratchpad: int
+    history: int
+    #: of one event of it
+    event: int
+
+
+def budget_for(
+    settings: ComposeSettings, activity: str, budget: int, window: int | None, fixed: int
+) -> Budget:
+    """What there is for memory and history beside system and tools; Limit where there is nothing."""
+    if window is not None and fixed >= window:
+        raise Limit(f"system and tools take {fixed} tokens, and the window has {window}")
+    total = budget if window is None else min(budget, (window - fixed) // 2)
+    shares = shares_for(activity, settings)
+    share = {name: getattr(shares, name) for name in SHARED}
+    room = settings.history_tokens
+    if window is not None:
+        room = max(0, window - fixed - total - _SEAMS)
+    return Budget(
+        total=total,
+        caps={name: min(total, int(settings.stretch * share[name] * total)) for name in SHARED},
+        stable=int((share["background"] + share["index"]) * total),
+        scratchpad=int(settings.scratchpad * total),
+        history=room,
+        event=min(settings.event_tokens, room // _OF_HISTORY),
+    )

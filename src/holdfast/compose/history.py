@@ -1,0 +1,99 @@
+"""The conversation in a context: from where on it is shown, each event whole or in short.
+
+How an event is shown depends on the event and on settings alone, so what was shown stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from holdfast.model.epochs import Epoch
+from holdfast.model.events import Event
+
+from . import render
+from .items import of_event
+from .render import Part
+
+#: what a conversation is made of
+SAID = frozenset(
+    {
+        "user_message",
+        "model_message",
+        "tool_call",
+        "tool_result",
+        "validation_gate",
+        "system_event",
+        "decision",
+        "error",
+        "task_completed",
+    }
+)
+Count = Callable[[str], int]
+
+
+def spoken(event: Event) -> bool:
+    """Is this something that was said or done?"""
+    return event.kind in SAID and not event.erased
+
+
+class Turns:
+    """Events as parts of a context, each made once."""
+
+    def __init__(self, most: int, count: Count) -> None:
+        #: tokens of one event
+        self._most = most
+        self._count = count
+        self._parts: dict[str, tuple[Part, int]] = {}
+
+    def part(self, event: Event) -> Part:
+        """One event as it is shown."""
+        return self._made(event)[0]
+
+    def tokens(self, event: Event) -> int:
+        """What that takes."""
+        return self._made(event)[1]
+
+    def _made(self, event: Event) -> tuple[Part, int]:
+        known = self._parts.get(event.event_id)
+        if known is None:
+            levels = of_event(event).levels
+            for level in range(len(levels)):
+                part = render.turn(event, level, levels)
+                tokens = self._count(part.text + "\n\n")
+                if tokens <= self._most:
+                    break
+            known = self._parts[event.event_id] = part, tokens
+        return known
+
+
+def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: float) -> int:
+    """The place of the first event that is shown: all of them, or the latest that fill a share.
+
+    It is one that a person said, where there is one among them, and no result stands without its call.
+    """
+    behind = list(accumulate(reversed(sizes)))[::-1]  # tokens from each event on
+    if not behind or behind[0] <= room:
+        return 0
+    fit = [n for n, tokens in enumerate(behind) if tokens <= room * refill]
+    starts = [n for n in fit if events[n].kind == "user_message"]
+    if starts:
+        return starts[0]
+    return next((n for n in fit if events[n].kind != "tool_result"), len(events))
+
+
+def parts(
+    turns: Turns, epoch: Epoch, events: Sequence[Event], added: dict[str, list[Part]], first: int
+) -> list[Part]:
+    """The conversation with what earlier contexts of this epoch added, in the order it was shown."""
+    made: list[Part] = []
+    if epoch.history_from > first:
+        made.append(render.left_out(first, epoch.history_from - 1))
+    waiting = list(epoch.added)
+    for event in events:
+        while waiting and waiting[0].position < event.event_seq:
+            made += added[waiting.pop(0).pack]
+        made.append(turns.part(event))
+    for one in waiting:
+        made += added[one.pack]
+    return made

@@ -1,0 +1,178 @@
+"""What can be shown: a memory, a turn, an error with its fix, a document, each at four levels.
+
+An item is made from the log alone, so the same record gives the same item for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory, levels_from
+from holdfast.text.levels import Levels, levels, shown_as
+
+#: raised when an item of the same record would be another one; earlier ways are kept for replay
+RULES = 1
+#: kinds of events, and by which rules they are shortened
+_SHORTENED = {"tool_result": "tool_output", "tool_call": "tool_output", "error": "tool_output"}
+_SPEAKERS = {"user_message": "user", "model_message": "assistant"}
+_DATE = len("2026-01-01")
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that can be shown."""
+
+    #: memory, turn, document, error, decision, thread or correction
+    kind: str
+    #: of the memory or of the event
+    id: str
+    #: the event that made it say this
+    seq: int
+    #: who says so and since when
+    head: str
+    levels: tuple[str, ...]
+    trust: int
+    project: str = ""
+    beside: tuple[str, ...] = ()
+    #: the passage of the whole text that stands for it
+    span: tuple[int, ...] = ()
+    #: a rule of a person's own: it may stand among instructions
+    rule: bool = False
+
+
+def of_memory(memory: Memory, project: str = "") -> Item:
+    """One memory, as it stands."""
+    where = f" for {memory.applies_to}" if memory.applies_to else ""
+    return Item(
+        kind="memory",
+        id=memory.id,
+        seq=memory.history[-1].event_seq,
+        head=f"{_source(memory)}{where} {memory.updated_at[:_DATE]}",
+        levels=falling(_levels(memory)),
+        trust=memory.trust,
+        project=project,
+        rule=memory.trust == 3 and memory.category in ("rules", "preferences"),
+    )
+
+
+def _levels(memory: Memory) -> list[str]:
+    """The levels it was given; where it was given none, and its text was merely cut, those by rule."""
+    given = [memory.text, memory.summary, memory.compressed, memory.index]
+    if (memory.summary, memory.compressed, memory.index) != levels_from(memory.text):
+        return given
+    if memory.index == memory.text:
+        return given
+    made = levels(
+        memory.kind,
+        memory.text,
+        key=memory.key,
+        value=memory.value,
+        applies_to=memory.applies_to,
+        title=memory.title,
+        steps=memory.steps,
+        trigger=memory.trigger,
+    )
+    return _each(made)
+
+
+def _source(memory: Memory) -> str:
+    who = (memory.user if memory.trust == 3 else memory.origin) or "somebody"
+    return who if memory.kind == "fact" else f"{memory.kind} from {who}"
+
+
+def of_event(
+    event: Event, span: tuple[int, ...] = (), kind: str = "turn", project: str = ""
+) -> Item:
+    """One turn of a conversation; with a span, that passage stands for the whole."""
+    text = said(event)
+    passage = text[slice(*span)].strip() if span else text
+    return Item(
+        kind=kind,
+        id=event.event_id,
+        seq=event.event_seq,
+        head=f"{speaker(event)} {event.timestamp[:_DATE]}",
+        levels=falling(_each(shown_as(_SHORTENED.get(event.kind, "turn"), passage))),
+        trust=event.trust,
+        project=project,
+        span=span,
+    )
+
+
+def passage(event: Event, shown: str) -> tuple[int, ...]:
+    """Where a passage lies in what an event says; nothing where it is all of it."""
+    text = said(event)
+    start = text.find(shown)
+    return () if start < 0 or len(shown) >= len(text.strip()) else (start, start + len(shown))
+
+
+def of_error(event: Event, fix: Event | None) -> Item:
+    """An error, and what was done about it."""
+    item = of_event(event, kind="error")
+    if fix is None:
+        return item
+    then = _each(shown_as("turn", said(fix)))
+    both = [f"{one}\nThen: {other}" for one, other in zip(item.levels, then, strict=False)]
+    return msgspec.structs.replace(item, levels=falling(both), beside=(fix.event_id,))
+
+
+def topic(memory: Memory, project: str = "") -> Item:
+    """The name of a memory, to be asked for."""
+    item = of_memory(memory, project)
+    name = item.levels[-1]
+    return msgspec.structs.replace(item, kind="topic", head="", levels=(name,) * 4, rule=False)
+
+
+def correction(number: int, old: Memory, new: Item | None) -> Item:
+    """What was shown under a number does not hold any more."""
+    if new is not None:
+        return corrected(number, old.id, new)
+    return Item(
+        kind="correction",
+        id=old.id,
+        seq=old.history[-1].event_seq,
+        head="correction",
+        levels=(f"[{number}] no longer holds.",) * 4,
+        trust=old.trust,
+        beside=(str(number),),
+    )
+
+
+def corrected(number: int, old: str, new: Item) -> Item:
+    """Something else holds in its place."""
+    told = [f"[{number}] no longer holds; now: {level}" for level in new.levels]
+    return msgspec.structs.replace(
+        new,
+        kind="correction",
+        head=f"correction, {new.head}",
+        levels=falling(told),
+        beside=(str(number), old),
+        rule=False,
+    )
+
+
+def said(event: Event) -> str:
+    """What an event says, without who says it."""
+    return event.text if event.kind in _SPEAKERS else event.words
+
+
+def speaker(event: Event) -> str:
+    """Who says it."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    named = given.get("speaker") or given.get("tool")
+    who = str(named) if named else _SPEAKERS.get(event.kind) or event.agent or event.origin
+    what = "" if event.kind in _SPEAKERS else f"{event.kind.replace('_', ' ')} "
+    return f"{what}{who}"
+
+
+def falling(given: Sequence[str]) -> tuple[str, ...]:
+    """Levels that each are shorter than the one before; one that is not is that one."""
+    found: list[str] = []
+    for level in given:
+        found.append(level if not found or len(level) < len(found[-1]) else found[-1])
+    return tuple(found)
+
+
+def _each(made: Levels) -> list[str]:
+    return [made.full, made.summary, made.compressed, made.index]

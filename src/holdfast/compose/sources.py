@@ -1,0 +1,194 @@
+"""What is offered for each section: a visible list of sources, each a function of the situation.
+
+A source gives candidates, with a verdict where it knows one already. Later rooms add theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from holdfast.model.compose import ComposeSettings
+from holdfast.model.events import Event
+from holdfast.model.memories import Memory
+from holdfast.model.packs import Signals
+from holdfast.model.recall import Hit
+from holdfast.text.quoting import quoted
+
+from . import items
+from .choosing import Candidate
+from .items import Item
+
+#: what an unsettled error, a failed gate, an open task of this session is worth beside a hit
+_OPEN = 0.5
+#: what comes from outside is shown where the question asks for it, and nowhere else
+_TRUSTED = 1
+
+
+class Thread(msgspec.Struct, frozen=True, kw_only=True):
+    """Something of this session that is open, with the event that says so and what followed."""
+
+    event: Event
+    fix: Event | None = None
+
+
+class Correction(msgspec.Struct, frozen=True, kw_only=True):
+    """What is shown under a number and holds no longer, and what holds instead."""
+
+    number: int
+    old: Memory
+    new: Item | None = None
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a context can be made from, read from the log and its views."""
+
+    settings: ComposeSettings
+    project: str
+    signals: Signals = Signals()
+    hits: Sequence[Hit] = ()
+    threads: Sequence[Thread] = ()
+    corrections: Sequence[Correction] = ()
+    #: memories of the reserved categories and kinds, each with the project it lies in
+    rules: Sequence[tuple[Memory, str]] = ()
+    habits: Sequence[tuple[Memory, str]] = ()
+    episodes: Sequence[tuple[Memory, str]] = ()
+    important: Sequence[tuple[Memory, str]] = ()
+    latest: Sequence[tuple[Memory, str]] = ()
+    #: what the window shows, by id: entries with their level, turns of the conversation with 0
+    shown: Mapping[str, int] = {}
+    #: the same was asked before, and nothing was said since
+    again: bool = False
+
+
+Source = Callable[[Situation], Iterator[Candidate]]
+
+
+# ---- what a turn adds ------------------------------------------------------------------------
+
+
+def corrections(of: Situation) -> Iterator[Candidate]:
+    """What was shown and holds no longer."""
+    for one in of.corrections:
+        item = items.correction(one.number, one.old, one.new)
+        yield Candidate(item=item, section="critical", score=1.0, must=True)
+
+
+def open_threads(of: Situation) -> Iterator[Candidate]:
+    """What is unsettled in this session and no longer to be seen in it."""
+    for thread in of.threads:
+        item = items.of_error(thread.event, thread.fix)
+        yield Candidate(item=item, section="critical", score=_OPEN)
+
+
+def found(of: Situation) -> Iterator[Candidate]:
+    """What recall found: decisions and errors are critical, the rest is relevant."""
+    for hit in of.hits:
+        project = "" if hit.project == of.project else hit.project
+        critical = hit.event is not None and hit.event.kind in ("decision", "error")
+        yield Candidate(
+            item=_of_hit(hit, project),
+            section="critical" if critical else "relevant",
+            score=hit.score,
+            relevance=hit.relevance,
+            parts=dict(hit.parts),
+            verdict="" if hit.relevance >= of.settings.floor else "floor",
+        )
+
+
+def _of_hit(hit: Hit, project: str) -> Item:
+    if hit.memory is not None:
+        return items.of_memory(hit.memory, project)
+    assert hit.event is not None  # noqa: S101  (a hit is one or the other)
+    return items.of_event(hit.event, items.passage(hit.event, hit.text), project=project)
+
+
+def important(of: Situation) -> Iterator[Candidate]:
+    """What matters whatever the question is."""
+    for memory, project in of.important:
+        yield Candidate(
+            item=items.of_memory(memory, project),
+            section="critical",
+            score=memory.importance / 2,
+            verdict=_trusted(memory),
+        )
+
+
+# ---- what an epoch begins with ---------------------------------------------------------------
+
+
+def rules(of: Situation) -> Iterator[Candidate]:
+    """Rules and preferences: they hold for every question."""
+    yield from _background(of.rules, 1.0)
+
+
+def habits(of: Situation) -> Iterator[Candidate]:
+    """Patterns and workflows: those of the activity at hand first."""
+    activity = of.signals.activity.casefold()
+    for memory, project in of.habits:
+        named = f"{memory.trigger} {memory.title} {' '.join(memory.tags)}".casefold()
+        fits = 1.0 if activity and activity in named else 0.6
+        yield from _background([(memory, project)], fits)
+
+
+def episodes(of: Situation) -> Iterator[Candidate]:
+    """What happened lately, told as episodes."""
+    yield from _background(of.episodes, 0.5)
+
+
+def topics(of: Situation) -> Iterator[Candidate]:
+    """What else can be asked for: a name each."""
+    for place, (memory, project) in enumerate(of.latest):
+        yield Candidate(
+            item=items.topic(memory, project),
+            section="index",
+            score=memory.importance / (1 + place / 50),
+            verdict=_trusted(memory),
+        )
+
+
+def _background(of: Sequence[tuple[Memory, str]], worth: float) -> Iterator[Candidate]:
+    for memory, project in of:
+        yield Candidate(
+            item=items.of_memory(memory, project),
+            section="background",
+            score=worth * (0.5 + memory.importance) / 1.5,
+            verdict=_trusted(memory),
+        )
+
+
+def _trusted(memory: Memory) -> str:
+    return "" if memory.trust >= _TRUSTED else "untrusted"
+
+
+#: in the order in which an item that several of them name is taken from
+OF_A_TURN: tuple[Source, ...] = (corrections, open_threads, found, important)
+OF_AN_EPOCH: tuple[Source, ...] = (rules, habits, episodes, topics)
+
+
+def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
+    """Every candidate; what is shown already, or is said by a better one, is a duplicate."""
+    named: set[str] = set()
+    texts: set[str] = set()
+    made: list[Candidate] = []
+    for candidate in (one for source in sources for one in source(of)):
+        item = candidate.item
+        verdict, why = candidate.verdict, candidate.why
+        text = " ".join(quoted(item.levels[0]).split())
+        shown = of.shown.get(item.id)
+        if not verdict and item.kind != "correction":
+            if of.again:
+                verdict, why = "cap", "nothing was said since this was asked before"
+            elif shown is not None and item.levels[shown] == item.levels[0]:
+                verdict, why = "duplicate", "shown already"
+            elif text in texts:
+                verdict, why = "duplicate", "another one says the same"
+        if item.id in named:
+            continue
+        named.add(item.id)
+        if not verdict:
+            texts.add(text)
+        known = shown if item.kind != "correction" else None
+        made.append(msgspec.structs.replace(candidate, verdict=verdict, why=why, known=known))
+    return made
