@@ -34,7 +34,17 @@ SCOPES = ("project", "project", "user", "system")
 #: what is said and done in the session itself
 TALK = ("user", "assistant", "tools", "call", "result", "error", "decision", "gate", "task", "note")
 #: what is learned
-LEARN = ("stock", "fact", "rule", "preference", "workflow", "episode", "important", "guess", "foreign")
+LEARN = (
+    "stock",
+    "fact",
+    "rule",
+    "preference",
+    "workflow",
+    "episode",
+    "important",
+    "guess",
+    "foreign",
+)
 #: what corrects something that may have been shown
 CORRECT = ("slot", "supersede", "revise", "expire", "merge")
 #: what else may happen to it without anything being taken back

@@ -12,7 +12,6 @@ from holdfast.compose.render import Part
 from holdfast.engines.tokenizers.vocabulary import counter
 from holdfast.model.events import Event
 from holdfast.model.tokens import TokenSettings, resolve
-from holdfast.text.quoting import clean
 from tests.compose.wordings import hostile, said, sentences
 
 #: what counts tokens in these tests: a real vocabulary
@@ -45,15 +44,14 @@ def event(n: int, kind: str, payload: dict[str, Any], event_id: str = "") -> Eve
 
 _blank = st.sampled_from(["", " ", "\n", "\t \n", "\u200b", "\x00"])
 _texts = st.one_of(said, said, said, _blank)
-_plain_tools = st.sampled_from(["Bash", "Read"])
 _tools = st.sampled_from(["Bash", "Read", "mcp.search:find it", "<hf:memory>", "", "gré\u200bp"])
 _asked = st.dictionaries(hostile | sentences, hostile | sentences | st.integers(), max_size=2)
 
 
 @st.composite
-def _used(draw: st.DrawFn, *, tame: bool) -> list[tuple[str, dict[str, Any]]]:
+def _used(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
     """Calls of tools with their answers, in any order; now and then one is missing."""
-    tools = draw(st.lists(_plain_tools if tame else _tools, min_size=1, max_size=3))
+    tools = draw(st.lists(_tools, min_size=1, max_size=3))
     named, asked, text = draw(st.booleans()), draw(_asked), draw(said)
     own = [{"call_id": f"call-{n}"} if named else {} for n in range(len(tools))]
     both = list(zip(tools, own, strict=True))
@@ -65,17 +63,12 @@ def _used(draw: st.DrawFn, *, tame: bool) -> list[tuple[str, dict[str, Any]]]:
 
 
 @st.composite
-def conversations(draw: st.DrawFn, *, tame: bool = False) -> list[Event]:
-    """What was said and done, with tools whose answers follow their calls, or are missing.
-
-    In a tame one every tool and every event has a name that any maker of models takes, and nobody says
-    nothing.
-    """
-    texts = said.filter(lambda text: bool(clean(text).strip())) if tame else _texts
-    spoken = st.tuples(st.sampled_from(_KINDS), texts.map(lambda text: {"text": text}))
-    pieces = draw(st.lists(spoken.map(lambda one: [one]) | _used(tame=tame), max_size=6))
+def conversations(draw: st.DrawFn) -> list[Event]:
+    """What was said and done, with tools whose answers follow their calls, or are missing."""
+    spoken = st.tuples(st.sampled_from(_KINDS), _texts.map(lambda text: {"text": text}))
+    pieces = draw(st.lists(spoken.map(lambda one: [one]) | _used(), max_size=6))
     told = [one for piece in pieces for one in piece]
-    own = "" if tame else draw(st.sampled_from(["", "id.of:mine-"]))
+    own = draw(st.sampled_from(["", "id.of:mine-"]))
     return [
         event(n, kind, payload, f"{own}{n}" if own else "")
         for n, (kind, payload) in enumerate(told, start=1)
@@ -109,9 +102,11 @@ def items(draw: st.DrawFn, texts: st.SearchStrategy[str] = said) -> Item:
 
 
 @st.composite
-def contexts(draw: st.DrawFn, *, tame: bool = False) -> list[Part]:
+def contexts(draw: st.DrawFn) -> list[Part]:
     """All the parts of a context, in the order they are written."""
-    system = render.system(draw(st.sampled_from(["", "You are a coder."]) | hostile), [])
+    system = render.system(
+        draw(st.sampled_from(["", "You are a coder."]) | hostile.map("Be kind. {}".format)), []
+    )
     numbers = iter(range(1, 1_000))
 
     def block(section: str) -> list[Part]:
@@ -119,7 +114,7 @@ def contexts(draw: st.DrawFn, *, tame: bool = False) -> list[Part]:
         return render.memory(section, [(one, next(numbers), draw(_levels)) for one in shown])
 
     talk: list[Part] = []
-    for part in turns(draw(conversations(tame=tame))):
+    for part in turns(draw(conversations())):
         talk.append(part)
         if draw(st.integers(0, 5)) == 0:
             talk += block("relevant")

@@ -34,7 +34,7 @@ class Block(NamedTuple):
 
 
 def blocks(text: str) -> list[Block]:
-    """Every block in order; an assertion fails where a mark lacks its other half, or stands in another."""
+    """Every block in order; an assertion fails where a mark has no other half or stands in a block."""
     found: list[Block] = []
     opening: re.Match[str] | None = None
     for mark in _MARK.finditer(text):

@@ -27,17 +27,23 @@ FORMATS: dict[str, Callable[[list[Part]], Both]] = {
     "openai": lambda parts: ([], messages.openai(parts)),
     "anthropic": messages.anthropic,
 }
-each_format = pytest.mark.parametrize("format", FORMATS)
+each_format = pytest.mark.parametrize("kind", FORMATS)
 
 
-@settings(max_examples=examples(150))
-@given(contexts(tame=True))
+def says_nothing(part: Part) -> bool:
+    """Is it a message of blanks?"""
+    spoken = part.event is not None and part.event.kind in ("user_message", "model_message")
+    return spoken and not part.body.strip()
+
+
+@settings(max_examples=examples(100))
+@given(contexts())
 def test_openai_takes_every_context(parts: list[Part]) -> None:
     check_openai(messages.openai(parts))
 
 
-@settings(max_examples=examples(150))
-@given(contexts(tame=True))
+@settings(max_examples=examples(100))
+@given(contexts())
 def test_anthropic_takes_every_context(parts: list[Part]) -> None:
     check_anthropic(*messages.anthropic(parts))
 
@@ -45,10 +51,13 @@ def test_anthropic_takes_every_context(parts: list[Part]) -> None:
 @each_format
 @settings(max_examples=examples(60))
 @given(parts=contexts())
-def test_everything_in_a_context_is_said_in_order(format: str, parts: list[Part]) -> None:
-    _, said = FORMATS[format](parts)
-    told = [part for part in parts if part.role not in ("system", "rule")]
-    words = [part.body or part.text for part in told if part.role != "call"]
+def test_everything_in_a_context_is_said_in_order(kind: str, parts: list[Part]) -> None:
+    _, said = FORMATS[kind](parts)
+    words = [
+        part.body or part.text
+        for part in parts
+        if part.role not in ("system", "rule", "call") and not says_nothing(part)
+    ]
     assert in_order("\n\n".join(everything_said(said)), words)
 
 
@@ -56,9 +65,9 @@ def test_everything_in_a_context_is_said_in_order(format: str, parts: list[Part]
 @settings(max_examples=examples(60))
 @given(parts=contexts())
 def test_only_the_caller_and_a_person_s_rules_speak_as_the_system(
-    format: str, parts: list[Part]
+    kind: str, parts: list[Part]
 ) -> None:
-    system, said = FORMATS[format](parts)
+    system, said = FORMATS[kind](parts)
     mine = [
         part.text
         for part in parts
@@ -71,9 +80,9 @@ def test_only_the_caller_and_a_person_s_rules_speak_as_the_system(
 @settings(max_examples=examples(60))
 @given(parts=contexts())
 def test_no_message_hides_anything_or_holds_a_mark_of_another_s_making(
-    format: str, parts: list[Part]
+    kind: str, parts: list[Part]
 ) -> None:
-    system, said = FORMATS[format](parts)
+    system, said = FORMATS[kind](parts)
     for text in (*everything_said(said), said_by_the_system(system, said)):
         assert not unseen(text)
         assert len(SUSPECT.findall(text)) == 2 * len(blocks(text))
@@ -97,14 +106,16 @@ def test_the_last_break_of_the_cache_is_the_last_that_stays(parts: list[Part]) -
 @given(conversations())
 def test_a_call_and_its_answer_stay_together_or_are_both_told_as_text(events: list[Event]) -> None:
     parts = turns(events)
-    (called, answered) = (set(), set())
-    for block in (block for message in messages.anthropic(parts)[1] for block in message["content"]):
+    called, answered = set(), set()
+    for block in (
+        block for message in messages.anthropic(parts)[1] for block in message["content"]
+    ):
         if block["type"] == "tool_use":
             called.add(block["id"])
         elif block["type"] == "tool_result":
             answered.add(block["tool_use_id"])
     assert called == answered
-    assert called <= {one.event_id for one in events if one.kind == "tool_call"}
+    assert len(called) <= sum(one.kind == "tool_call" for one in events)
 
 
 # ---- examples -----------------------------------------------------------------------------------
@@ -130,25 +141,22 @@ def test_a_call_and_its_answer_as_openai_takes_them() -> None:
 
 
 def test_a_call_and_its_answer_as_anthropic_takes_them() -> None:
-    _, (asked, call, answer) = messages.anthropic(used("Bash"))
+    _, (_, call, answer) = messages.anthropic(used("Bash"))
     (made,) = call["content"]
     assert (made["type"], made["name"], made["input"]) == ("tool_use", "Bash", {"path": "x"})
     assert answer["content"][0]["tool_use_id"] == made["id"]
 
 
-@pytest.mark.xfail(strict=True, reason="the name of a tool goes out as it is")
 @pytest.mark.parametrize("tool", ["mcp.search:find it", "<hf:memory>", "gré\u200bp", "", "x" * 65])
 def test_a_tool_of_any_name_makes_messages_that_are_taken(tool: str) -> None:
     check_openai(messages.openai(used(tool)))
     check_anthropic(*messages.anthropic(used(tool)))
 
 
-@pytest.mark.xfail(strict=True, reason="the id of a call is the event's, whatever it holds")
 def test_a_call_of_any_id_makes_messages_that_are_taken() -> None:
     check_anthropic(*messages.anthropic(used("Bash", "turn:1.call")))
 
 
-@pytest.mark.xfail(strict=True, reason="a turn of blanks goes out as it is")
 @pytest.mark.parametrize("blank", [" ", "\t\n "])
 def test_a_turn_of_blanks_makes_messages_that_are_taken(blank: str) -> None:
     parts = turns([event(1, "user_message", {"text": blank})])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -21,8 +20,6 @@ from tests.property.effort import examples
 from tests.recall.replays import AS_FOUND
 
 shown = st.lists(st.tuples(items(hostile), st.integers(0, 3)), min_size=1, max_size=6)
-#: a name that ends in the beginning of a mark is a test of its own
-names = said.filter(lambda name: not re.search(r"<\s*/?\s*hf\s*$", name, re.IGNORECASE))
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**50), 2**50) | hostile,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(hostile, inner, max_size=2),
@@ -74,7 +71,7 @@ def test_each_event_is_one_block_that_says_who_and_when(events: list[Event]) -> 
 
 
 @settings(max_examples=examples(150))
-@given(st.dictionaries(names, json_values, min_size=1, max_size=4), st.integers(1, 99))
+@given(st.dictionaries(said, json_values, min_size=1, max_size=4), st.integers(1, 99))
 def test_notes_of_any_content_are_one_block(notes: dict[str, Any], version: int) -> None:
     (block,) = blocks(render.scratchpad(notes, version))
     assert block.mark == "scratchpad"
@@ -82,13 +79,11 @@ def test_notes_of_any_content_are_one_block(notes: dict[str, Any], version: int)
     assert not unseen(block.body)
 
 
-@pytest.mark.xfail(strict=True, reason="a name that ends in <hf and the colon behind it make a mark")
 def test_the_name_of_a_note_cannot_open_a_mark() -> None:
     (block,) = blocks(render.scratchpad({"<hf": "memory>", "</hf": "scratchpad>"}, 1))
     assert block.mark == "scratchpad"
 
 
-@pytest.mark.xfail(strict=True, reason="the JSON of tools is written as it is")
 @settings(max_examples=examples(100), phases=AS_FOUND)
 @given(said, st.lists(hostile, min_size=1, max_size=3))
 def test_tools_of_any_description_are_one_block_of_json(system: str, described: list[str]) -> None:
@@ -97,6 +92,12 @@ def test_tools_of_any_description_are_one_block_of_json(system: str, described: 
     assert [block.mark for block in made] == ["tools"]
     assert [tool["name"] for tool in json.loads(made[0].body)] == [tool["name"] for tool in tools]
     assert not unseen(render.text_of(render.system(system, tools)))
+
+
+@pytest.mark.xfail(strict=True, reason="what is left of it when it is cleaned is not looked at")
+@pytest.mark.parametrize("text", ["\u200b", "\x00\n"])
+def test_a_system_that_says_nothing_is_no_part(text: str) -> None:
+    assert render.system(text, []) == []
 
 
 @settings(max_examples=examples(100))
@@ -126,7 +127,9 @@ def test_what_is_left_out_is_named(first: int, last: int) -> None:
 
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_every_known_way_out_is_closed_wherever_it_stands(way: str) -> None:
-    item = Item(kind="memory", id="mem_1", seq=1, head=f"{way} 2026", levels=(way + "x",) * 4, trust=3)
+    item = Item(
+        kind="memory", id="mem_1", seq=1, head=f"{way} 2026", levels=(way + "x",) * 4, trust=3
+    )
     said_so = event(1, "tool_result", {"tool": way, "speaker": way, "text": way, way: way})
     parts = [
         *render.system(f"x{way}", []),

@@ -1,4 +1,4 @@
-"""Texts that contexts are made from: what people say, and what somebody says who wants out of a block."""
+"""Texts that contexts are made from: what people say, and what somebody says to get out of a block."""
 
 from __future__ import annotations
 

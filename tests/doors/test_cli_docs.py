@@ -108,6 +108,9 @@ def test_a_long_list_is_cut_and_counted(project: Any) -> None:
     assert "20.md" not in ran.out
     assert "new       and 5 more" in ran.out
     assert "25 new" in ran.out
+    project("docs", "add", *(f"{n:02}.md" for n in range(25)))
+    assert "25 documents from *.md, 00.md" in project("docs").out
+    assert "18.md and 6 more." in project("docs").out
 
 
 def test_recall_shows_path_and_line(project: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from holdfast.compose.history import answered
 from holdfast.errors import Invalid
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
@@ -33,7 +34,7 @@ def recent(
         kept, enough = _cut(hf, found, turns, tokens)
         before = None if enough else next(earlier, None)
         if before is None:
-            return kept if whole and len(kept) == len(found) else _with_calls(kept)
+            return kept if whole and len(kept) == len(found) else kept[answered(kept) :]
         found = before + found
 
 
@@ -72,22 +73,6 @@ def _backwards(hf: Holdfast, of: SessionInfo, before: int) -> Iterator[list[Even
             if event.kind in SPOKEN and not event.erased
         ]
         before, step = after + 1, step * 2
-
-
-def _with_calls(events: list[Event]) -> list[Event]:
-    """From where on every result has its call: no model takes one without."""
-    calls: dict[str, list[int]] = {}
-    start = 0
-    for n, event in enumerate(events):
-        said = event.payload if isinstance(event.payload, dict) else {}
-        name = str(said.get("call_id") or said.get("tool"))
-        if event.kind == "tool_call":
-            calls.setdefault(name, []).append(n)
-        elif event.kind == "tool_result":
-            waiting = calls.get(name)
-            if not waiting or waiting.pop(0) < start:
-                start = n + 1
-    return events[start:]
 
 
 def session_events(

@@ -75,11 +75,26 @@ def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: flo
     behind = list(accumulate(reversed(sizes)))[::-1]  # tokens from each event on
     if not behind or behind[0] <= room:
         return 0
-    fit = [n for n, tokens in enumerate(behind) if tokens <= room * refill]
-    starts = [n for n in fit if events[n].kind == "user_message"]
-    if starts:
-        return starts[0]
-    return next((n for n in fit if events[n].kind != "tool_result"), len(events))
+    first = next((n for n, tokens in enumerate(behind) if tokens <= room * refill), len(events))
+    starts = [n for n in range(first, len(events)) if events[n].kind == "user_message"]
+    first = starts[0] if starts else first
+    return first + answered(events[first:])
+
+
+def answered(events: Sequence[Event]) -> int:
+    """The place from where on every result has its call: no model takes one without."""
+    calls: dict[str, list[int]] = {}
+    start = 0
+    for n, event in enumerate(events):
+        said = event.payload if isinstance(event.payload, dict) else {}
+        name = str(said.get("call_id") or said.get("tool"))
+        if event.kind == "tool_call":
+            calls.setdefault(name, []).append(n)
+        elif event.kind == "tool_result":
+            waiting = calls.get(name)
+            if not waiting or waiting.pop(0) < start:
+                start = n + 1
+    return start
 
 
 def parts(

@@ -7,19 +7,24 @@ as text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from holdfast.model.events import Event
-from holdfast.text.quoting import quoted
+from holdfast.text.quoting import quoted_json
 
 from .render import Part
 
 #: where Anthropic's cache may break, at most
 _BREAKS = 4
 _GOES_ON = "(the conversation goes on)"
+_MESSAGES = ("user_message", "model_message")
+#: what a tool and a call may be called
+_NAME = re.compile("[a-zA-Z0-9_-]{1,64}")
 
 
 class Said(msgspec.Struct, kw_only=True):
@@ -39,7 +44,8 @@ def said(parts: Sequence[Part]) -> list[Said]:
     pairs = _pairs(parts)
     found = []
     for n, part in enumerate(parts):
-        if part.role == "tools" or not part.text.strip():
+        spoken = part.event is not None and part.event.kind in _MESSAGES
+        if part.role == "tools" or not (part.body if spoken else part.text).strip():
             continue
         one = Said(
             role=_role(part),
@@ -100,7 +106,9 @@ def _matched(
             return {}
         del waiting[call]
         tool, asked = _asked(event)
-        found[call] = found[n] = (event.event_id, tool, asked)
+        if not _NAME.fullmatch(tool):
+            return {}
+        found[call] = found[n] = (_call_id(event), tool, asked)
     return {} if waiting else found
 
 
@@ -109,21 +117,16 @@ def _named(event: Event | None) -> str:
     return str(given.get("call_id") or given.get("tool"))
 
 
+def _call_id(event: Event) -> str:
+    if _NAME.fullmatch(event.event_id):
+        return event.event_id
+    return f"call_{sha256(event.event_id.encode('utf-8', 'replace')).hexdigest()[:24]}"
+
+
 def _asked(event: Event) -> tuple[str, Any]:
     given = event.payload if isinstance(event.payload, dict) else {}
     asked = given.get("input")
-    return str(given.get("tool")), _cleaned(asked) if isinstance(asked, dict) else {}
-
-
-def _cleaned(value: Any) -> Any:
-    """JSON with every text in it fit to be shown."""
-    if isinstance(value, str):
-        return quoted(value)
-    if isinstance(value, list):
-        return [_cleaned(one) for one in value]
-    if isinstance(value, dict):
-        return {quoted(name): _cleaned(one) for name, one in value.items()}
-    return value
+    return str(given.get("tool")), quoted_json(asked) if isinstance(asked, dict) else {}
 
 
 # ---- OpenAI ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import msgspec
 
 from holdfast.model.compose import LEVELS
 from holdfast.model.events import Event
-from holdfast.text.quoting import indented, quoted
+from holdfast.text.quoting import indented, quoted, quoted_json
 
 from .items import Item, speaker
 
@@ -53,10 +53,10 @@ def text_of(parts: Sequence[Part]) -> str:
 def system(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
     """What the caller says to the model, and the tools it may use."""
     parts = []
-    if text.strip():
-        parts.append(Part(section="system", text=quoted(text).strip(), role="system"))
+    if said := quoted(text).strip():
+        parts.append(Part(section="system", text=said, role="system"))
     if tools:
-        shown = msgspec.json.encode(list(tools), order="sorted").decode()
+        shown = msgspec.json.encode(quoted_json(list(tools)), order="sorted").decode()
         parts.append(Part(section="system", text=f"<hf:tools>\n{shown}\n</hf:tools>", role="tools"))
     return parts
 
@@ -67,9 +67,8 @@ def system(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
 def entry(item: Item, number: int, level: int) -> str:
     """One entry of a block: its number, who says so, and what; a plus where there is more of it."""
     more = "+" if level and item.levels[level] != item.levels[0] else ""
-    text = indented(quoted(item.levels[level]).strip("\n"))
-    head = f"{indented(quoted(item.head))}: " if item.head else ""
-    return f"[{number}{more}] {head}{text}"
+    head = f"{item.head}: " if item.head else ""
+    return f"[{number}{more}] {_line(head + item.levels[level])}"
 
 
 def memory(section: str, entries: Sequence[tuple[Item, int, int]]) -> list[Part]:
@@ -92,7 +91,7 @@ def block(mark: str, section: str, lines: Sequence[str]) -> str:
 
 def scratchpad(content: Mapping[str, Any], version: int) -> str:
     """The agent's notes, a line each."""
-    lines = [f"{_line(name)}: {_line(_plain(value))}" for name, value in sorted(content.items())]
+    lines = [_line(f"{name}: {_plain(value)}") for name, value in sorted(content.items())]
     opening = f'<hf:scratchpad version="{version}" note="{_DATA}">'
     return "\n".join([opening, *lines, "</hf:scratchpad>"])
 

@@ -16,7 +16,7 @@ from holdfast.text.telegram import telegram
 #: a longer line is cut, and a longer first line of documentation
 _LONGEST, _DOC = 300, 80
 #: a definition is worth as much as this many names; one that lies deeper less
-_DEFINES, _INDENT = 8.0, 4
+_DEFINES, _INDENT = 8.0, 16
 #: what a line tells at least, so that a text without any names is shown too; a comment still less
 _LEAST, _COMMENTS = 0.05, 0.01
 #: so many lines are looked at for what a text may be called
@@ -25,6 +25,13 @@ _BEGINNING = 20
 _SMALL = 3
 _SAYS = re.compile(r"\w")
 _COMMENT = re.compile(r"\s*(?:#(?!include|define|!)|//|/?\*|--|<!--|;|\"\"\"|''')")
+# Words of the languages themselves say nothing about a text.
+_WORDS = (
+    "import from as def class return self this const let var val function func fn export default async "
+    "await new if else elif for in while try except catch finally raise throw with pass public private "
+    "protected static void int str float bool None True False null true false undefined and or"
+)
+_KEYWORD = re.compile(rf"(?<![\w.$])(?:{'|'.join(_WORDS.split())})(?![\w.$])")
 _PATH = re.compile(r"(?<![\w/.])(?:~?/?(?:[\w.@-]+/)+[\w.@-]*\w|[\w-]+\.[A-Za-z]{1,5})(?![\w/(])")
 
 
@@ -36,7 +43,7 @@ def summary(text: str, room: int) -> str:
 def compressed(text: str, room: int) -> str:
     """The names of what is defined, then what else is named."""
     names = dict.fromkeys(one.name for one in outline(text.splitlines()))
-    return telegram(text, room, ", ".join(names))
+    return telegram(_KEYWORD.sub(" ", text), room, ", ".join(names))
 
 
 def title(text: str) -> str:

@@ -12,7 +12,9 @@ from holdfast.text.markdown import Block, blocks
 from holdfast.text.telegram import telegram
 
 #: what a heading and the first row of a table are worth beside what they tell
-_HEADING, _FIRST_ROW = 0.3, 2.0
+_HEADING, _FIRST_ROW = 0.3, 3.0
+#: so many characters of values are read for each one that is shown
+_READ = 40
 _SCHEMA = re.compile(r"^[ \t]*CREATE[ \t]", re.MULTILINE | re.IGNORECASE)
 
 
@@ -37,7 +39,7 @@ def summary(text: str, room: int) -> str:
 def compressed(text: str, room: int) -> str:
     """The first heading, then the words that tell most; of a schema the names of its tables."""
     if values.are_keyed(text):
-        return telegram(values.flat(text, len(text) + 2), room)
+        return telegram(values.flat(text, _READ * room), room)
     found = blocks(text)
     if _is_schema(found, text):
         return code.compressed(text, room)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from holdfast.text import code, documents, output, steps, turns
-from holdfast.text.choose import MARK
+from holdfast.text.choose import MARK, marked
 from holdfast.text.extract import content_words, cut, keywords, one_line, summary
 from holdfast.text.markdown import is_closed, without_fences
 from holdfast.text.steps import ARROW, with_lead
@@ -194,7 +194,7 @@ def _named(title: str, text: str, room: int) -> str:
     if not title:
         return telegram(text, room)
     if len(title) <= room - 2:
-        return f"{title} {MARK}"
+        return marked(title, True)
     if " " in title or "/" not in title:
         return telegram(title, room)
     end = title[-max(1, room - 1) :]

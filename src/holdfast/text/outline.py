@@ -143,8 +143,6 @@ def _definition(lines: Sequence[str], named: int, end: int, name: str) -> Defini
     while first and lines[first - 1].lstrip().startswith("@"):
         first -= 1
     last = _signature(lines, named)
-    while end > last + 1 and not lines[end - 1].strip():
-        end -= 1
     return Definition(first, last, max(last + 1, end), named, name, _doc(lines, last))
 
 
@@ -197,22 +195,25 @@ def _signature(lines: Sequence[str], at: int) -> int:
 
 
 def _ends(lines: Sequence[str]) -> list[int]:
-    """For each line the first behind it that is not indented deeper, a closing bracket left aside."""
-    found = [len(lines)] * len(lines)
+    """For each line where what is indented below it ends, with the bracket that closes it."""
+    found = [0] * len(lines)
     open_: list[tuple[int, int]] = []
+    behind = 0
     for number, line in enumerate(lines):
         bare = line.strip()
         if not bare:
             continue
         indent = len(line) - len(line.lstrip())
         closes = bare[0] in ")}]" or bare in ("end", "end;")
-        if closes and bare[-1] in ":{(":  # the end of a signature, or another branch
-            continue
-        while open_ and open_[-1][0] >= indent:
-            depth, place = open_.pop()
-            found[place] = number + 1 if closes and depth == indent else number
-        if not closes:
-            open_.append((indent, number))
+        if not (closes and bare[-1] in ":{("):  # else the end of a signature, or another branch
+            while open_ and open_[-1][0] >= indent:
+                depth, place = open_.pop()
+                found[place] = number + 1 if closes and depth == indent else behind
+            if not closes:
+                open_.append((indent, number))
+        behind = number + 1
+    for _, place in open_:
+        found[place] = behind
     return found
 
 

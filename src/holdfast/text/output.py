@@ -26,7 +26,7 @@ _RUN = 24
 _WRONG, _WARNS, _SUMS, _PLACE, _ACTS = 4.0, 2.0, 4.0, 1.5, 1.0
 #: what any line tells, told once
 _LEAST = 0.05
-#: a name or something wrong that looks like the line before it tells half as much, other lines nothing
+#: what does not say what happened tells half as much, and so does what looks like the line before it
 _AGAIN = 0.5
 
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|.\x08|[\x00-\x08\x0b-\x1f\x7f]")
@@ -69,7 +69,11 @@ def compressed(text: str, room: int) -> str:
         return telegram(values.flat(text, _READ * room, keys=False), room)
     lines = _lines(text)
     lead = cut(_headline(lines), room * 2 // 3) if len(lines) > 1 else ""
-    bare = [line[_listed(line) :] for line in lines] if _is_listing(lines) else lines
+    if _is_listing(lines):
+        bare = [line[_listed(line) :] for line in lines]
+    else:
+        runs = _runs(lines)
+        bare = [line for n, line in enumerate(lines) if runs[n] == n or not _is_more(line)]
     return telegram("\n".join(bare), room, lead)
 
 
@@ -93,7 +97,7 @@ def _headline(lines: Sequence[str]) -> str:
         worth + min(_ACTS / 2, _LEAST * sum(marks(line).values()))
         for line, worth in zip(said, _worths(said), strict=True)
     ]
-    best = max(range(len(said)), key=lambda number: (worths[number], number), default=-1)
+    best = max(range(len(said)), key=lambda number: (worths[number], -number), default=-1)
     if (_is_listing(lines) and (best < 0 or worths[best] < _WRONG)) or _is_diff(lines):
         return code.path_in(lines[0]) or lines[0]
     return said[best][:_LONGEST] if worths[best] >= _ACTS else ""
@@ -101,25 +105,34 @@ def _headline(lines: Sequence[str]) -> str:
 
 def _shown(lines: Sequence[str], room: int) -> str:
     runs = _runs(lines)
-    changes = _is_diff(lines)
     longest = max(1, min(_LONGEST, room // 2))
-    parts = []
+    parts: list[Part] = []
     for number, (line, worth) in enumerate(zip(lines, _worths(lines), strict=True)):
-        first = runs[number] == number
-        tells = {} if is_import(line) else marks(line)
-        tells[line.strip()] = _LEAST
-        if not first and " " in line.strip() and not _IS_WRONG.search(line):
-            tells, worth = {}, 0.0
-        elif not first or (changes and not worth):
-            tells = {name: one * _AGAIN for name, one in tells.items()}
-        text = without_fences(line)
-        text = cut(text, longest) if len(text) > longest else text
-        alone = runs[number : number + 2].count(runs[number]) == 1
-        parts.append(Part(text, tells, worth, number, 3 if alone else _RUN))
+        part = _part(line, worth, longest, again=runs[number] != number)
+        followed = runs[number + 1 : number + 2] == [runs[number]]
+        parts.append(replace(part, beside=_RUN) if followed else part)
     last = parts[-1]
     if len(last.text) > longest * 2 // 3:
         parts[-1] = replace(last, text=cut(last.text, max(1, longest * 2 // 3)))
     return _joined(parts, chosen(parts, room - 2, always=(0, len(parts) - 1)), runs)
+
+
+def _part(line: str, worth: float, longest: int, *, again: bool) -> Part:
+    """A line as it may be shown; one that looks like those before it only if it is a name or wrong."""
+    text = without_fences(line)
+    text = cut(text, longest) if len(text) > longest else text
+    if again and _is_more(line):
+        return Part(text, {})
+    tells = {} if is_import(line) else marks(line)
+    tells[line.strip()] = _LEAST
+    if again or not worth:
+        tells = {name: one * _AGAIN for name, one in tells.items()}
+    return Part(text, tells, worth)
+
+
+def _is_more(line: str) -> bool:
+    """Whether a line that looks like the one before it says nothing more: no name, nothing wrong."""
+    return " " in line.strip() and not _IS_WRONG.search(line)
 
 
 def _joined(parts: Sequence[Part], taken: Sequence[int], runs: Sequence[int]) -> str:
@@ -165,7 +178,9 @@ def _changed(line: str) -> float:
 
 
 def _runs(lines: Sequence[str]) -> list[int]:
-    """For each line the number of the first in its run: lines in a row that look alike."""
+    """For each line the number of the first in its run: lines in a row that look alike, no changes."""
+    if _is_diff(lines):
+        return list(range(len(lines)))
     found: list[int] = []
     before: object = None
     for number, line in enumerate(lines):

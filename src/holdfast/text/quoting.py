@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 #: how every mark of ours begins
 MARK = "hf:"
@@ -43,6 +45,17 @@ def _hidden(sign: str) -> bool:
 def quoted(text: str) -> str:
     """The same, and no mark in it is one of ours."""
     return _OPENS.sub("\u2039", clean(text))
+
+
+def quoted_json(value: Any) -> Any:
+    """JSON with every text in it quoted."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, list | tuple):
+        return [quoted_json(one) for one in value]
+    if isinstance(value, Mapping):
+        return {quoted(str(name)): quoted_json(one) for name, one in value.items()}
+    return value
 
 
 def indented(text: str, by: str = "  ") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.text import values
-from holdfast.text.choose import MARK, WEIGHED, Part, chosen, marked, marks
+from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marked, marks
 from holdfast.text.extract import cut
 from holdfast.text.telegram import telegram
 
@@ -56,7 +56,7 @@ def _together(steps: Sequence[str]) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     before = ""
-    for step in steps:
+    for step in ends(steps, MARK):
         head, _, rest = step[:WEIGHED].partition(" ")
         if values.are_keyed(rest):
             rest = values.flat(rest, len(rest) + 2, seen=seen).removesuffix(MARK).rstrip()

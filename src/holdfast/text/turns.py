@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from msgspec.structs import replace
@@ -22,6 +22,8 @@ from holdfast.text.words import analyse
 EDGES = 4
 #: a longer sentence is cut
 _LONGEST = 320
+#: a line of prose that is broken for its length has at least so many characters
+_BROKEN = 60
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+(?=\S)")
 _BOLD = re.compile(r"(?<!\S)\*\*(?=\S)|(?<=\S)\*\*(?=[\s.,:;!?)]|$)")
 #: the words of a sentence that others use too make it central
@@ -62,11 +64,11 @@ def parts(found: Iterable[Block], room: int) -> list[Part]:
     for block in found:
         if block.sort == "code":
             shown = code.fenced(
-                block.lines, block.language, min(room - 2 * EDGES, max(60, room // 3))
+                block.lines, block.language, min(room - 2 * EDGES, max(60, room // 2))
             )
             texts.append((shown, block.first, "code"))
         else:
-            for number, line in enumerate(block.lines, block.first):
+            for number, line in _flowing(block):
                 texts.extend((each, number, block.sort) for each in _sentences(line, longest))
     read = ends([each for each in texts if any(map(str.isalnum, each[0]))], ("", -1, "prose"))
     words = [frozenset(analyse(each[:WEIGHED])) - EMPTY_WORDS for each, _, _ in read]
@@ -119,6 +121,24 @@ def joined(said: Sequence[Part], places: Sequence[int]) -> str:
     if before != len(said) - 1 and not (pieces and pieces[-1].endswith(MARK)):
         pieces.append(f"\n{MARK}" if pieces and pieces[-1].endswith("```") else f" {MARK}")
     return "".join(pieces).strip()
+
+
+def _flowing(block: Block) -> Iterator[tuple[int, str]]:
+    """The lines of a block with their numbers; one that only goes on below is one with what follows."""
+    number, flow = block.first, list(block.lines[:1])
+    for place, line in enumerate(block.lines[1:], block.first + 1):
+        if block.sort == "prose" and _goes_on(flow[-1]) and line.strip() and not _ITEM.match(line):
+            flow.append(line)
+            continue
+        yield number, " ".join(flow)
+        number, flow = place, [line]
+    yield number, " ".join(flow)
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a line is so long, and ends so, that it was broken for its length alone."""
+    line = line.strip()
+    return len(line) >= _BROKEN and line[-1] not in ".!?:;。！？"
 
 
 def _sentences(line: str, longest: int) -> list[str]:

@@ -37,7 +37,7 @@ def flat(text: str, room: int, *, keys: bool = True, seen: set[str] | None = Non
     line, between = "", ""
     for word, is_key in _words(text[: _READ * room]):
         if not word:
-            between = "; "
+            between = " " if line.endswith(":") else "; "
             continue
         if is_key and (word in seen or not keys):
             continue

@@ -34,7 +34,7 @@ def docs_(*, common: Common = DEFAULT) -> int:
         show.say(f"No documents yet. Read some in with: {_HOW}")
         show.say('Then they are found by: holdfast recall "…" (--kind document for them alone)')
         return 0
-    show.say(f"{show.count(len(known), 'document')} from {', '.join(patterns)}.")
+    show.say(f"{show.count(len(known), 'document')} from {_some(patterns)}.")
     show.say(
         "holdfast docs list shows them; refresh reads what changed; add and remove take paths."
     )
@@ -86,7 +86,7 @@ def list_(*, common: Common = DEFAULT) -> int:
     else:
         rows = [(one.path, one.parts, one.lines, show.moment(one.at)) for one in known]
         show.table(("path", "parts", "lines", "indexed"), rows)
-        show.say(f"Looked for at each refresh: {', '.join(patterns)}")
+        show.say(f"Looked for at each refresh: {_some(patterns)}")
     return 0
 
 
@@ -128,6 +128,12 @@ def _show(report: DocumentReport, *, as_json: bool) -> None:
         if paths
     ]
     show.say(f"Documents: {', '.join(said) or 'nothing to do'}.", "bold green" * bool(report.read))
+
+
+def _some(patterns: Sequence[str]) -> str:
+    """The first few; a shell may have made a pattern of each file."""
+    more = len(patterns) - _MOST_NAMED
+    return ", ".join(patterns[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _named(what: str, lines: Sequence[str]) -> None:
