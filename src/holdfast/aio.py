@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
 
+from holdfast.app.documents import Documents
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.open import open as open_
 from holdfast.app.session import Session
@@ -33,17 +34,26 @@ def open(*args: Any, **kwargs: Any) -> Call:  # noqa: A001  (the public name)
     return Call(lambda: open_(*args, **kwargs))
 
 
-class Verbs:
-    """A Holdfast or a Session whose methods are async."""
+class Names:
+    """Something whose methods are async."""
 
-    def __init__(self, of: Holdfast | Session) -> None:
+    def __init__(self, of: Any) -> None:
         self._of = of
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._of, name)
+        if isinstance(value, Documents):
+            return Names(value)
         if not callable(value):
             return value
         return lambda *args, **kwargs: Call(lambda: value(*args, **kwargs))
+
+
+class Verbs(Names):
+    """A Holdfast or a Session whose methods are async."""
+
+    def __init__(self, of: Holdfast | Session) -> None:
+        super().__init__(of)
 
     async def __aenter__(self) -> Verbs:
         await asyncio.to_thread(self._of.__enter__)

@@ -210,7 +210,7 @@ class Life:
 
 def stock(move: Move) -> list[dict[str, Any]]:
     """Many memories at once, of several kinds, each another text."""
-    kinds = (
+    kinds: tuple[dict[str, Any], ...] = (
         *({"importance": 0.9}, {"category": "rules"}, {"kind": "episode"}, {"importance": 0.2}),
         *({}, {}, {}),
     )

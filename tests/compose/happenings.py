@@ -104,9 +104,7 @@ def items(draw: st.DrawFn, texts: st.SearchStrategy[str] = said) -> Item:
 @st.composite
 def contexts(draw: st.DrawFn) -> list[Part]:
     """All the parts of a context, in the order they are written."""
-    system = render.system(
-        draw(st.sampled_from(["", "You are a coder."]) | hostile.map("Be kind. {}".format)), []
-    )
+    system = render.system(draw(st.sampled_from(["", "You are a coder."]) | hostile), [])
     numbers = iter(range(1, 1_000))
 
     def block(section: str) -> list[Part]:

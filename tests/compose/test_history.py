@@ -59,24 +59,6 @@ def test_a_long_event_is_shown_in_short_with_a_handle(most: int) -> None:
 # ---- where it begins ----------------------------------------------------------------------------
 
 
-@settings(max_examples=examples(200))
-@given(conversations(), some_sizes, st.integers(0, 600), refills)
-def test_it_begins_with_all_that_fits_or_refills_a_share(
-    events: list[Event], sizes: list[int], room: int, refill: float
-) -> None:
-    of = sizes[: len(events)]
-    place = begins(events, of, room, refill)
-    assert 0 <= place <= len(events)
-    if sum(of) <= room:
-        assert place == 0
-        return
-    assert sum(of[place:]) <= room * refill
-    fitting = [n for n in range(len(events)) if sum(of[n:]) <= room * refill]
-    asked = [n for n in fitting if events[n].kind == "user_message"]
-    if asked:
-        assert place == asked[0]
-
-
 def well_formed(events: Sequence[Event]) -> list[Event]:
     """The conversation without calls and answers that lack each other."""
     kept: list[Event] = []
@@ -86,7 +68,7 @@ def well_formed(events: Sequence[Event]) -> list[Event]:
             group.append(one)
             continue
         kinds = [each.kind for each in group]
-        if kinds.count("tool_call") == kinds.count("tool_result"):
+        if kinds.count("tool_call") == kinds.count("tool_result") and not orphans(group):
             kept += group
         kept.append(one)
         group = []
@@ -109,15 +91,31 @@ def orphans(events: Sequence[Event]) -> list[str]:
     return found
 
 
+@settings(max_examples=examples(200))
+@given(conversations().map(well_formed), some_sizes, st.integers(0, 600), refills)
+def test_it_begins_with_all_that_fits_or_refills_a_share(
+    events: list[Event], sizes: list[int], room: int, refill: float
+) -> None:
+    of = sizes[: len(events)]
+    place = begins(events, of, room, refill)
+    assert 0 <= place <= len(events)
+    if sum(of) <= room:
+        assert place == 0
+        return
+    assert sum(of[place:]) <= room * refill
+    fitting = [n for n in range(len(events)) if sum(of[n:]) <= room * refill]
+    asked = [n for n in fitting if events[n].kind == "user_message"]
+    if asked:
+        assert place == asked[0]
+
+
 @settings(max_examples=examples(300), phases=AS_FOUND)
-@given(conversations(), some_sizes, st.integers(0, 600), refills)
+@given(conversations().map(well_formed), some_sizes, st.integers(0, 600), refills)
 def test_no_answer_stands_without_its_call(
     events: list[Event], sizes: list[int], room: int, refill: float
 ) -> None:
-    whole = well_formed(events)
-    place = begins(whole, sizes[: len(whole)], room, refill)
-    assert not orphans(whole) or place == 0
-    assert not orphans(whole[place:])
+    place = begins(events, sizes[: len(events)], room, refill)
+    assert not orphans(events[place:])
 
 
 # ---- with what was added ------------------------------------------------------------------------

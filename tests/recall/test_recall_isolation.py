@@ -71,6 +71,8 @@ def hf(tmp_path: Path) -> Holdfast:
     done = [Deed("ana", agent, what, "deploy") for agent in AGENTS for what in PRIVATE]
     done += [Deed("ben", agent, "user", "I deploy on Friday") for agent in AGENTS]
     live(made, done)
+    for agent in AGENTS:
+        session_of(made, "ana", agent).context("deploy")
     return made
 
 
@@ -78,6 +80,10 @@ def hers(hf: Holdfast) -> list[str]:
     """The ids of everything that is Ana's."""
     found = [m.id for m in hf.list(user="ana", state="all")]
     return found + [event.event_id for event in hf.events() if event.user == "ana"]
+
+
+def his_pack(hf: Holdfast) -> str:
+    return session_of(hf, "ben", "coder").context("deploy").id
 
 
 def own(hf: Holdfast) -> str:
@@ -123,6 +129,11 @@ OF_A_PROJECT: dict[str, Probe] = {
     "end_workflow": lambda hf, one: hf.end_workflow("w", user="ben"),
     "remember": lambda hf, one: hf.remember("x", supersedes=one, user="ben"),
     "remember_all": lambda hf, one: hf.remember_all([{"text": "x", "supersedes": one}], user="ben"),
+    "replay": lambda hf, one: hf.replay(one, user="ben"),
+    "receipt": lambda hf, one: hf.receipt(one, user="ben"),
+    "why": lambda hf, one: hf.why(his_pack(hf), one, user="ben"),
+    "last_pack": lambda hf, one: hf.last_pack("ses-ana-coder", user="ben"),
+    "topics": lambda hf, one: hf.topics(user="ben"),
     "notices": lambda hf, one: hf.notices,
     "logs": lambda hf, one: [log.project.id for log in hf.logs("ben")],
     "counter": lambda hf, one: hf.counter().name,
@@ -131,7 +142,17 @@ OF_A_PROJECT: dict[str, Probe] = {
     "state_hash": lambda hf, one: hf.state_hash(),
 }
 #: what belongs to whoever opened the project: the log itself and the open engine
-OF_THE_OPERATOR = {"events", "wait", "body", "keep_body", "verify", "record", "close", "user"}
+OF_THE_OPERATOR = {
+    "documents",
+    "events",
+    "wait",
+    "body",
+    "keep_body",
+    "verify",
+    "record",
+    "close",
+    "user",
+}
 #: the same of one of Ben's sessions
 OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
     "recall": lambda s, one: [
@@ -139,6 +160,12 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
         for scope in SCOPES
         for more in ({}, {"session_id": "ses-ana-coder"})
     ],
+    "context": lambda s, one: [
+        (pack.text, pack.messages, pack.receipt)
+        for pack in (s.context(f"{CANARY} {one}", budget=budget) for budget in (500, 8_000))
+    ],
+    "expand": lambda s, one: [refused(partial(s.expand, name)) for name in (one, 1, "events 1-99")],
+    "check": lambda s, one: s.check(),
     "tools": lambda s, one: s.tools(),
     "call_tool": lambda s, one: [
         s.call_tool("memory_search", {"query": f"{CANARY} {one}", "scope": scope, "limit": 50})

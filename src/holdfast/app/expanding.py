@@ -25,6 +25,7 @@ from holdfast.views.view import session_key
 from . import retrieve
 from .asking import Asked, mended
 from .history import session_events
+from .showing import Showing
 from .telling import Author, find
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def _text(s: Session, ref: str) -> tuple[str, str]:
         author = Author(user=s.principal, agent=s.agent, origin="agent")
         home, memory = find(hf, ref, author)
         return ref, _told(_standing(home, memory))
+    if shown is not None and shown.kind == "document":
+        return ref, Showing(hf, s.principal).item(shown).levels[0]
     event = hf.log.find(ref)
     if event is None or event.erased or not _may_see(s, event):
         raise NotFound(f"there is nothing {ref!r} here to expand")

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from holdfast.capture.stamp import timestamp
 from holdfast.errors import Conflict, Invalid, NotFound
+from holdfast.model import documents
 from holdfast.model import memories as model
 from holdfast.model.events import Draft, Event
 from holdfast.model.memories import CONTENT, VERDICTS, Memory, current, plain, slot, visible
@@ -376,7 +377,9 @@ def _keeper(hf: Holdfast, author: Author, one: Any) -> Holdfast:
         return find(hf, one, author)[0]
     limits.event_id(one)
     for home in hf.logs(author.user):
-        event = home.log.find(one)
+        event = home.log.find(one) or home.log.find(documents.place_of(one)[0])
+        if event is not None and documents.said(event) is not None:
+            return home  # documents are everybody's in the project
         mine = event is not None and event.user == author.user
         if mine and event is not None and author.agent in (None, "*", event.agent):
             return home

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from holdfast.compose import items
 from holdfast.compose.items import Item
+from holdfast.documents.whole import whole
 from holdfast.errors import Erased
+from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq
 from holdfast.model.packs import Shown
 from holdfast.views import knowledge
-from holdfast.views.memories import MemoryView
+from holdfast.views.memories import MemoryView, is_memory_id
 from holdfast.views.runner import Reading
 from holdfast.views.view import common_key
 
@@ -71,6 +73,11 @@ class Showing:
             return items.topic(self.memory(home, shown.id, shown.seq), shown.project)
         if shown.kind == "correction":
             return self._correction(home, shown)
+        if shown.kind == "document":
+            event = self.event(home, place_of(shown.id)[0])
+            text = whole(event, home.log, home.library.tell)
+            part = text[slice(*shown.span)] if shown.span else text
+            return items.of_document(event, shown.id, part, shown.span)
         event = self.event(home, shown.id)
         if shown.kind == "error":
             fixes = [self.event(home, one) for one in shown.beside]
@@ -80,7 +87,10 @@ class Showing:
     def _correction(self, home: Holdfast, shown: Shown) -> Item:
         number, *old = shown.beside
         if not old:
-            return items.correction(int(number), self.memory(home, shown.id, shown.seq), None)
+            trust = (
+                1 if not is_memory_id(shown.id) else self.memory(home, shown.id, shown.seq).trust
+            )
+            return items.correction(int(number), shown.id, shown.seq, trust, None)
         new = items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
         return items.corrected(int(number), old[0], new)
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from holdfast.compose import items
 from holdfast.compose.items import Item
 from holdfast.compose.sources import Correction, Situation, Thread
+from holdfast.documents.whole import whole
+from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, current, said_by
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
 from holdfast.model.sessions import SessionState
-from holdfast.views import knowledge
+from holdfast.views import documents, knowledge
 from holdfast.views import state as views
+from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
 
 from . import history, recall, retrieve
@@ -60,6 +64,7 @@ def of_a_turn(
         project=s._hf.project.id,
         signals=wanted.signals,
         hits=found.hits,
+        spans=_spans(s._hf, found),
         threads=_threads(s, shown),
         corrections=standing.corrections(),
         important=_labelled(s, ("important",)),
@@ -87,6 +92,16 @@ def _labelled(s: Session, labels: tuple[str, ...]) -> list[tuple[Memory, str]]:
     return [(memory, "" if of == hf.project.id else of) for memory, of in found]
 
 
+def _spans(hf: Holdfast, found: Found) -> dict[str, tuple[int, ...]]:
+    """Where in its document each part lies that was found."""
+    spans: dict[str, tuple[int, ...]] = {}
+    for hit in found:
+        if hit.path and hit.event is not None:
+            start = whole(hit.event, hf.log, hf.library.tell).find(hit.text)
+            spans[hit.id] = (start, start + len(hit.text)) if start >= 0 else ()
+    return spans
+
+
 def _threads(s: Session, shown: Mapping[str, int]) -> list[Thread]:
     """What is open in this session and not to be seen in the conversation any more."""
     hf = s._hf
@@ -112,13 +127,17 @@ class Standing:
     def __init__(self, hf: Holdfast, showing: Showing, epoch: Epoch) -> None:
         self._hf = hf
         self._showing = showing
-        remembered = [one for one in epoch.everything() if one.kind in _REMEMBERED]
+        every = [one for one in epoch.everything() if one.kind in _REMEMBERED]
+        remembered = [one for one in every if is_memory_id(one.id)]
         #: of each memory the entry that shows it last; a name shows nothing of it
         self._named = {one.id: one for one in remembered if one.kind == "topic"}
         self._latest = {one.id: one for one in remembered if one.kind != "topic"}
         self._rows = showing.rows(remembered)
+        self._documents = [one for one in epoch.everything() if one.kind == "document"]
         #: the numbers that were taken back
-        self._corrected = {int(one.beside[0]) for one in remembered if one.kind == "correction"}
+        self._corrected = {
+            int(one.beside[0]) for one in epoch.everything() if one.kind == "correction"
+        }
 
     def broken(self) -> str:
         """Why the epoch cannot go on: something it shows was taken back for good."""
@@ -140,7 +159,28 @@ class Standing:
                 continue
             new = self._instead(memory, one, at)
             if new is not None or not current(memory, at):
-                found.append(Correction(number=one.number, old=memory, new=new))
+                seq = memory.history[-1].event_seq
+                found.append(
+                    Correction(
+                        number=one.number, old=memory.id, seq=seq, trust=memory.trust, new=new
+                    )
+                )
+        return found + self._changed()
+
+    def _changed(self) -> list[Correction]:
+        """Parts of documents whose file says something else by now, or is gone."""
+        found = []
+        for one in self._documents:
+            if one.number in self._corrected:
+                continue
+            home = self._showing.home(one.project)
+            event = self._showing.event(home, place_of(one.id)[0])
+            path = str(event.payload.get("path", ""))
+            known = home.views.read(partial(documents.tracked, path=path))
+            if known is None or not holds(known, event.event_seq, None):
+                found.append(
+                    Correction(number=one.number, old=one.id, seq=one.seq, trust=event.trust)
+                )
         return found
 
     def _instead(self, memory: Memory, one: Shown, at: str) -> Item | None:

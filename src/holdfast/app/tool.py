@@ -138,6 +138,9 @@ def _said(hit: Hit) -> dict[str, Any]:
         about |= {"steps": list(of.steps), "tags": list(of.tags), "confidence": of.confidence}
         about |= {"valid_from": of.valid_from, "valid_to": of.valid_to}
         said |= {name: value for name, value in about.items() if value}
+    elif hit.path:
+        said |= {"kind": "document", "path": hit.path, "line": hit.line, "line_end": hit.line_end}
+        said |= {"title": hit.title} if hit.title else {}
     elif hit.event is not None:
         said |= {"kind": hit.event.kind, "session": hit.event.session_id}
     return said

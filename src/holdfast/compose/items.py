@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, levels_from
 from holdfast.text.levels import Levels, levels, shown_as
@@ -19,6 +20,20 @@ RULES = 1
 _SHORTENED = {"tool_result": "tool_output", "tool_call": "tool_output", "error": "tool_output"}
 _SPEAKERS = {"user_message": "user", "model_message": "assistant"}
 _DATE = len("2026-01-01")
+#: files that are read, not run
+_PROSE = (
+    ".md",
+    ".markdown",
+    ".mdx",
+    ".rst",
+    ".txt",
+    ".adoc",
+    ".sql",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".toml",
+)
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +115,23 @@ def of_event(
     )
 
 
+def of_document(event: Event, part: str, passage: str, span: tuple[int, ...]) -> Item:
+    """A part of a document, known by its file and its lines."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    path = str(given.get("path", ""))
+    _, line, line_end = place_of(part)
+    prose = path.lower().endswith(_PROSE)
+    return Item(
+        kind="document",
+        id=part,
+        seq=event.event_seq,
+        head=f"{path}:{line}-{line_end} {event.timestamp[:_DATE]}",
+        levels=falling(_each(shown_as("document" if prose else "code", passage))),
+        trust=event.trust,
+        span=span,
+    )
+
+
 def passage(event: Event, shown: str) -> tuple[int, ...]:
     """Where a passage lies in what an event says; nothing where it is all of it."""
     text = said(event)
@@ -124,17 +156,17 @@ def topic(memory: Memory, project: str = "") -> Item:
     return msgspec.structs.replace(item, kind="topic", head="", levels=(name,) * 4, rule=False)
 
 
-def correction(number: int, old: Memory, new: Item | None) -> Item:
+def correction(number: int, old: str, seq: int, trust: int, new: Item | None) -> Item:
     """What was shown under a number does not hold any more."""
     if new is not None:
-        return corrected(number, old.id, new)
+        return corrected(number, old, new)
     return Item(
         kind="correction",
-        id=old.id,
-        seq=old.history[-1].event_seq,
+        id=old,
+        seq=seq,
         head="correction",
         levels=(f"[{number}] no longer holds.",) * 4,
-        trust=old.trust,
+        trust=trust,
         beside=(str(number),),
     )
 

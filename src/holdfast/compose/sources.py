@@ -37,7 +37,10 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown under a number and holds no longer, and what holds instead."""
 
     number: int
-    old: Memory
+    #: the id of what was shown, the last event about it, how far it was trusted
+    old: str
+    seq: int
+    trust: int
     new: Item | None = None
 
 
@@ -48,6 +51,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     signals: Signals = Signals()
     hits: Sequence[Hit] = ()
+    #: of the parts of documents among them, where in the whole text they lie
+    spans: Mapping[str, tuple[int, ...]] = {}
     threads: Sequence[Thread] = ()
     corrections: Sequence[Correction] = ()
     #: memories of the reserved categories and kinds, each with the project it lies in
@@ -71,7 +76,7 @@ Source = Callable[[Situation], Iterator[Candidate]]
 def corrections(of: Situation) -> Iterator[Candidate]:
     """What was shown and holds no longer."""
     for one in of.corrections:
-        item = items.correction(one.number, one.old, one.new)
+        item = items.correction(one.number, one.old, one.seq, one.trust, one.new)
         yield Candidate(item=item, section="critical", score=1.0, must=True)
 
 
@@ -88,7 +93,7 @@ def found(of: Situation) -> Iterator[Candidate]:
         project = "" if hit.project == of.project else hit.project
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
         yield Candidate(
-            item=_of_hit(hit, project),
+            item=_of_hit(hit, project, of.spans.get(hit.id, ())),
             section="critical" if critical else "relevant",
             score=hit.score,
             relevance=hit.relevance,
@@ -97,10 +102,12 @@ def found(of: Situation) -> Iterator[Candidate]:
         )
 
 
-def _of_hit(hit: Hit, project: str) -> Item:
+def _of_hit(hit: Hit, project: str, span: tuple[int, ...]) -> Item:
     if hit.memory is not None:
         return items.of_memory(hit.memory, project)
     assert hit.event is not None  # noqa: S101  (a hit is one or the other)
+    if hit.path:
+        return items.of_document(hit.event, hit.id, hit.text, span)
     return items.of_event(hit.event, items.passage(hit.event, hit.text), project=project)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -26,7 +27,8 @@ _at_work: WeakSet[Filler] = WeakSet()
 @atexit.register
 def _stop_all() -> None:
     for filler in list(_at_work):
-        filler.stop()
+        if filler.pid == os.getpid():  # a child has no such thread
+            filler.stop()
 
 
 class Filler:
@@ -49,6 +51,7 @@ class Filler:
         self._one = threading.Lock()
         #: passages known to be without a vector
         self.left = 0
+        self.pid = os.getpid()
 
     def start(self) -> None:
         """Fill in the background, unless that is under way; the process waits for a batch to end."""

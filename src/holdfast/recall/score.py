@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import Passage
+from holdfast.model.search import DOCUMENT, Passage
 from holdfast.text.dates import nearness
 from holdfast.text.stems import stem
 from holdfast.text.words import analyse
@@ -77,7 +77,9 @@ class Scorer:
         parts["letters"] = self._letters(pool, matched.best, score)
         score = score + parts["letters"]
         cosine = max((float(m.max()) for m in meanings if m.size), default=0.0)
-        relevance, confidence = self._calibrated(score, parts["speaker"], matched.coverage, cosine)
+        said = np.array([c.document.kind != DOCUMENT for c in pool], bool)  # a path is no witness
+        named = np.where(said, parts["speaker"], 0) if len(pool) else parts["speaker"]
+        relevance, confidence = self._calibrated(score, named, matched.coverage, cosine)
         return Scored(
             candidates=pool,
             score=score,

@@ -34,7 +34,7 @@ _TABLES = (
 )
 #: pages kept at hand, as far as they are asked for; a third of the time of a question in a store of a
 #: million memories went into reading them again
-_CACHE_KIB = 65_536
+_CACHE = "PRAGMA cache_size=-65536"
 #: seconds a fork waits for a thread in the middle of something
 _LONGEST_WAIT = 1.0
 #: how a file is opened: to write; beside writers; where not even their shared memory can be made
@@ -176,6 +176,7 @@ class Index:
             self._leave_newer(db)
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(_CACHE)
             db.execute("PRAGMA cell_size_check=ON")
             db.execute("PRAGMA secure_delete=ON")  # what was erased is not left in free pages
             self._make(db)
@@ -195,6 +196,7 @@ class Index:
             db = self._connect(mode)
             try:
                 self._check(db)
+                db.execute(_CACHE)
                 return db
             except sqlite3.OperationalError as exc:
                 db.close()
@@ -207,15 +209,13 @@ class Index:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         self._mode, self._stamp = mode, self._stamped()
-        db = sqlite3.connect(
+        return sqlite3.connect(
             f"file:{quote(os.path.abspath(self.path))}?{mode}",
             uri=True,
             isolation_level=None,
             timeout=self._patience / 1000,
             check_same_thread=False,
         )
-        db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")  # touches no file
-        return db
 
     def _make(self, db: sqlite3.Connection) -> None:
         """An empty file becomes ours."""
