@@ -58,7 +58,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m bench.scale --sizes 1000,10000,100000
 	if [ -n "$(DATA)" ]; then for of in locomo beam qmsum; do \
 	  $(BIN)/python -m bench.recall $(DATA) --dataset $$of || exit 1; done; \
-	  $(BIN)/python -m bench.calibration $(DATA) && $(BIN)/python -m bench.citations $(DATA); fi
+	  for of in calibration citations retention compose economy; do \
+	  $(BIN)/python -m bench.$$of $(DATA) || exit 1; done; fi
 
 docs: $(VENV)/.run
 	$(BIN)/python docs/generate.py

@@ -184,13 +184,13 @@ class Life:
 
     def _change(self, move: Move, one: str) -> dict[str, Callable[[], Any]]:
         hf, text, now = self.hf, move.text, self.clock.minutes
-        other = self.made[-1] if self.made else one
+        other = self.made[(move.which + 1) % len(self.made)] if self.made else one
         return {
             "slot": lambda: hf.remember(text, key=f"key {move.which % 2}", value=text[:40]),
             "supersede": lambda: hf.remember(text, supersedes=one),
             "revise": lambda: hf.revise(one, text=text),
             "expire": lambda: hf.revise(one, expires_at=stamp(now + 0.5)),
-            "merge": lambda: hf.merge([other, one]),
+            "merge": lambda: hf.merge([one, other]),
             "retag": lambda: hf.revise(one, tags=[f"tag{move.which}"]),
             "restore": lambda: hf.restore(one),
             "forget": lambda: hf.forget(one, reason="tidy"),

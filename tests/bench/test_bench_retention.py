@@ -122,7 +122,9 @@ def test_rows_are_averages_over_texts_and_over_each_set() -> None:
 
 
 def trajectories(data: Path) -> None:
-    steps = [{"action": "open src/shop.py 12\n", "observation": _SAID, "thought": _SAID}]
+    steps: list[dict[str, str | None]] = [
+        {"action": "open src/shop.py 12\n", "observation": _SAID, "thought": _SAID}
+    ]
     steps += [{"action": f"python test_{n}.py --verbose", "observation": str(n)} for n in range(30)]
     listed = "\n".join(f"{n}:def rate_{n}(basket_{n}): return {n}" for n in range(60))
     steps += [{"action": "submit", "observation": listed, "thought": None}]

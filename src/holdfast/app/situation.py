@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _MOST = 100
 #: tokens of a short entry, and so the most hits that are of any use in a room
 _SHORTEST, _MOST_HITS = 25, 200
+#: hits this many times less likely than the floor are not even weighed
+_DOUBTFUL = 5
 #: what says that a memory was shown, and may be corrected
 _REMEMBERED = ("memory", "topic", "correction")
 
@@ -46,7 +48,8 @@ def found_for(s: Session, wanted: Wanted, first: int, room: int) -> Found:
     query = "\n".join(filter(None, (wanted.query, signals.file, *signals.errors)))
     asked = Asked(user=s.principal, agent=s.agent, seen=(s.id, first))
     most = min(_MOST_HITS, max(wanted.compose.candidates, room // _SHORTEST))
-    return recall.recall(hf, query, most, asked, min_relevance=0.0, settings=wanted.recall)
+    doubtful = wanted.compose.floor / _DOUBTFUL
+    return recall.recall(hf, query, most, asked, min_relevance=doubtful, settings=wanted.recall)
 
 
 def of_a_turn(

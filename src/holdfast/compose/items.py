@@ -57,15 +57,15 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     rule: bool = False
 
 
-def of_memory(memory: Memory, project: str = "") -> Item:
-    """One memory, as it stands."""
+def of_memory(memory: Memory, project: str = "", *, whole: bool = False) -> Item:
+    """One memory, as it stands; whole where no shorter levels are needed."""
     where = f" for {memory.applies_to}" if memory.applies_to else ""
     return Item(
         kind="memory",
         id=memory.id,
         seq=memory.history[-1].event_seq,
         head=f"{_source(memory)}{where} {memory.updated_at[:_DATE]}",
-        levels=falling(_levels(memory)),
+        levels=(memory.text,) * 4 if whole else falling(_levels(memory)),
         trust=memory.trust,
         project=project,
         rule=memory.trust == 3 and memory.category in ("rules", "preferences"),
@@ -151,9 +151,9 @@ def of_error(event: Event, fix: Event | None) -> Item:
 
 def topic(memory: Memory, project: str = "") -> Item:
     """The name of a memory, to be asked for."""
-    item = of_memory(memory, project)
-    name = item.levels[-1]
-    return msgspec.structs.replace(item, kind="topic", head="", levels=(name,) * 4, rule=False)
+    item = of_memory(memory, project, whole=True)
+    name = (memory.index or item.levels[0],) * 4
+    return msgspec.structs.replace(item, kind="topic", head="", levels=name, rule=False)
 
 
 def correction(number: int, old: str, seq: int, trust: int, new: Item | None) -> Item:

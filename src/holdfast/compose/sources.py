@@ -90,24 +90,25 @@ def open_threads(of: Situation) -> Iterator[Candidate]:
 def found(of: Situation) -> Iterator[Candidate]:
     """What recall found: decisions and errors are critical, the rest is relevant."""
     for hit in of.hits:
-        project = "" if hit.project == of.project else hit.project
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
+        unlikely = hit.relevance < of.settings.floor
         yield Candidate(
-            item=_of_hit(hit, project, of.spans.get(hit.id, ())),
+            item=_of_hit(of, hit, whole=unlikely),
             section="critical" if critical else "relevant",
             score=hit.score,
             relevance=hit.relevance,
             parts=dict(hit.parts),
-            verdict="" if hit.relevance >= of.settings.floor else "floor",
+            verdict="floor" if unlikely else "",
         )
 
 
-def _of_hit(hit: Hit, project: str, span: tuple[int, ...]) -> Item:
+def _of_hit(of: Situation, hit: Hit, *, whole: bool) -> Item:
+    project = "" if hit.project == of.project else hit.project
     if hit.memory is not None:
-        return items.of_memory(hit.memory, project)
+        return items.of_memory(hit.memory, project, whole=whole)
     assert hit.event is not None  # noqa: S101  (a hit is one or the other)
     if hit.path:
-        return items.of_document(hit.event, hit.id, hit.text, span)
+        return items.of_document(hit.event, hit.id, hit.text, of.spans.get(hit.id, ()))
     return items.of_event(hit.event, items.passage(hit.event, hit.text), project=project)
 
 

@@ -94,14 +94,15 @@ def shown(
     worths = worths or {}
     heads = {one.first: one for one in outline(lines)}
     inside = {number for one in heads.values() for number in _within(one, lines)}
-    says = [n for n, each in enumerate(lines) if n not in inside and _SAYS.search(each)]
+    says = ends([n for n, each in enumerate(lines) if n not in inside and _SAYS.search(each)])
     longest = max(1, min(_LONGEST, room - _body(lines) - 2))
-    defined = _defined(lines, heads, labels, longest)
+    read = {number: heads[number] for number in says if number in heads}
+    defined = _defined(lines, read, labels, longest)
     if sum(len(part.text) + part.beside for part in defined.values()) > room:
-        bare = {number: replace(one, doc="") for number, one in heads.items()}
+        bare = {number: replace(one, doc="") for number, one in read.items()}
         defined = _defined(lines, bare, labels, longest)
     parts: list[Part] = []
-    for number in ends(says):
+    for number in says:
         if number in heads:
             parts.append(defined[number])
         elif number in worths or (not is_import(lines[number]) and (bodies or not heads)):

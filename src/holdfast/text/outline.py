@@ -13,7 +13,7 @@ _LONGEST_TREE = 200_000
 #: brackets nested deeper than this are read by lines: a parser that meets an error goes back and forth
 _DEEPEST = 40
 #: a signature has at most so many lines
-_SIGNATURE = 40
+_SIGNATURE = 24
 #: so much of a line is read, and of a statement that makes a table
 _LINE, _STATEMENT = 400, 8_000
 
