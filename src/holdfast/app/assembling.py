@@ -72,9 +72,10 @@ class Sheet:
             for name in IN_TURNS
         }
         asked = max((e.event_seq for e in events if e.kind == "user_message"), default=0)
-        if not epoch.position or epoch.event_seq > asked:
+        if not epoch.first:
             return Room(caps=caps, total=left)
-        this_turn = [one for one in epoch.added if one.position >= asked]
+        later = [one for one in epoch.added if one.pack != epoch.first]
+        this_turn = [one for one in later if one.position >= asked]
         spent = self.size([part for one in this_turn for part in added[one.pack]])
         new = new_tokens - spent
         return Room(caps=caps, total=min(left, new), ends="cap" if new < left else "budget")

@@ -81,7 +81,7 @@ def _explain(hf: Holdfast, of: Recorded) -> None:
 def receipt_of(of: Recorded) -> Receipt:
     """The receipt as it was written down."""
     said, began = of.said, dict(of.began.payload)
-    first = not any(one.pack for one in of.epoch.added) and of.epoch.position == 0
+    first = not of.epoch.first
     candidates = of.candidates if first else of.candidates[len(of.candidates) - of.of_the_turn :]
     shown = [*of.epoch.everything(), *shown_in(said.get("shown"))]
     return Receipt(
@@ -183,12 +183,13 @@ def _whole(hf: Holdfast, event: Event, name: str) -> str:
 def _epoch(hf: Holdfast, event: Event, began: Event) -> Epoch:
     """The epoch as it stood when the context was made."""
     start = dict(began.payload)
-    added, position = [], 0
+    added, position, first = [], 0, ""
     for one in _session(hf, event, began.event_seq):
         said = one.payload if isinstance(one.payload, dict) else {}
         if one.kind != "context_assembled" or said.get("epoch") != began.event_id:
             continue
         shown, position = shown_in(said.get("shown")), int(said.get("position", 0))
+        first = first or one.event_id
         if shown:
             added.append(Injected(pack=one.event_id, position=position, shown=shown))
     return Epoch(
@@ -197,6 +198,7 @@ def _epoch(hf: Holdfast, event: Event, began: Event) -> Epoch:
         key=str(start.get("key", "")),
         history_from=int(start.get("history_from", 0)),
         position=position,
+        first=first,
         shown=shown_in(start.get("shown")),
         added=tuple(added),
     )

@@ -12,7 +12,7 @@ from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
 
 from . import render
-from .items import of_event
+from .items import of_event, said
 from .render import Part
 
 #: what a conversation is made of
@@ -57,14 +57,22 @@ class Turns:
     def _made(self, event: Event) -> tuple[Part, int]:
         known = self._parts.get(event.event_id)
         if known is None:
-            levels = of_event(event).levels
-            for level in range(len(levels)):
-                part = render.turn(event, level, levels)
-                tokens = self._count(part.text + "\n\n")
-                if tokens <= self._most:
-                    break
-            known = self._parts[event.event_id] = part, tokens
+            known = self._parts[event.event_id] = self._fitting(event)
         return known
+
+    def _fitting(self, event: Event) -> tuple[Part, int]:
+        """All of it, or as much as one event may take; levels are made where they are needed."""
+        part = render.turn(event, 0, (said(event),))
+        tokens = self._count(part.text + "\n\n")
+        if tokens <= self._most:
+            return part, tokens
+        levels = of_event(event).levels
+        for level in range(1, len(levels)):
+            part = render.turn(event, level, levels)
+            tokens = self._count(part.text + "\n\n")
+            if tokens <= self._most:
+                break
+        return part, tokens
 
 
 def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: float) -> int:

@@ -6,6 +6,7 @@ An item is made from the log alone, so the same record gives the same item for e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -133,10 +134,16 @@ def of_document(event: Event, part: str, passage: str, span: tuple[int, ...]) ->
 
 
 def passage(event: Event, shown: str) -> tuple[int, ...]:
-    """Where a passage lies in what an event says; nothing where it is all of it."""
-    text = said(event)
-    start = text.find(shown)
-    return () if start < 0 or len(shown) >= len(text.strip()) else (start, start + len(shown))
+    """Where a passage lies in what an event says; nothing where it is all of it, or lies elsewhere."""
+    text, words = said(event), event.words
+    start, shift = text.find(shown), words.find(text)
+    if start < 0:  # it was found in all the words of an event, its tool's name among them
+        start = words.find(shown) - shift if shown in words and shift >= 0 else -1
+        start, shown = max(0, start), shown[max(0, -start) :] if start < 0 else shown
+        if not shown.strip() or not text[start : start + len(shown)].strip():
+            return ()
+    end = min(len(text), start + len(shown))
+    return () if end - start >= len(text.strip()) else (start, end)
 
 
 def of_error(event: Event, fix: Event | None) -> Item:
@@ -185,8 +192,20 @@ def corrected(number: int, old: str, new: Item) -> Item:
 
 
 def said(event: Event) -> str:
-    """What an event says, without who says it."""
-    return event.text if event.kind in _SPEAKERS else event.words
+    """What an event says, without who says it and which call it answers."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    if event.text or event.kind in _SPEAKERS:
+        return event.text
+    if event.kind == "tool_call":
+        return _json(given.get("input", {}))
+    if event.kind == "validation_gate":
+        verdict = "passed" if given.get("passed") is True else "failed"
+        return f"gate {given.get('gate')} {verdict}"
+    return event.words
+
+
+def _json(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
 
 
 def speaker(event: Event) -> str:

@@ -118,8 +118,11 @@ def _named(event: Event | None) -> str:
 
 
 def _call_id(event: Event) -> str:
-    if _NAME.fullmatch(event.event_id):
-        return event.event_id
+    """The caller's own id of a call, or the event's, as far as a model takes it."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    for one in (given.get("call_id"), event.event_id):
+        if isinstance(one, str) and _NAME.fullmatch(one):
+            return one
     return f"call_{sha256(event.event_id.encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 

@@ -28,6 +28,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     #: the last event a context of it has taken in, and what was asked then
     position: int = 0
     asked: str | None = None
+    #: the context it began with
+    first: str = ""
     #: background and index
     shown: tuple[Shown, ...] = ()
     added: tuple[Injected, ...] = ()

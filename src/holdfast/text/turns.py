@@ -71,7 +71,10 @@ def parts(found: Iterable[Block], room: int) -> list[Part]:
             for number, line in _flowing(block):
                 texts.extend((each, number, block.sort) for each in _sentences(line, longest))
     read = ends([each for each in texts if any(map(str.isalnum, each[0]))], ("", -1, "prose"))
-    words = [frozenset(analyse(each[:WEIGHED])) - EMPTY_WORDS for each, _, _ in read]
+    words = [  # in the order they are said: sums of them are the same in every process
+        [one for one in dict.fromkeys(analyse(each[:WEIGHED])) if one not in EMPTY_WORDS]
+        for each, _, _ in read
+    ]
     shared = Counter(word for each in words for word in each)
     said = [
         _part(each, {word: shared[word] for word in of})

@@ -69,7 +69,12 @@ def _added(
     more = Injected(pack=event.event_id, position=position, shown=shown)
     if shown and len(epoch.everything()) + len(shown) <= MOST_SHOWN:
         epoch = replace(epoch, added=(*epoch.added, more))
-    epoch = replace(epoch, position=max(position, epoch.position), asked=asked(said.get("query")))
+    epoch = replace(
+        epoch,
+        position=max(position, epoch.position),
+        asked=asked(said.get("query")),
+        first=epoch.first or event.event_id,
+    )
     return (*(one for one in known if one.id != epoch.id), epoch)
 
 
