@@ -233,14 +233,6 @@ def test_an_epoch_goes_on_after_a_restart(tmp_path: Path, life: Life) -> None:
     assert after.text.startswith(lasting(before))
 
 
-def test_what_is_important_is_offered_whatever_the_question_is(life: Life) -> None:
-    for n in range(20):
-        life.hf.remember(f"Note {n} about gardens and roses")
-    one = life.hf.remember("Never push to the production cluster by hand", importance=1.0).id
-    pack = life.ask("which roses grow by the wall")
-    assert one in {shown.id for shown in taken(pack)}
-
-
 def test_what_an_epoch_showed_of_a_forgotten_turn_is_not_shown_by_the_next(life: Life) -> None:
     """A turn of another session that is erased was shown as well."""
     shown = [one for pack in life.packs for one in taken(pack) if one.kind == "turn"]

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 from holdfast.capture.stamp import fresh_id
 from holdfast.compose import history
 from holdfast.compose.choosing import Chooser, Chosen, Room
+from holdfast.compose.items import said
 from holdfast.compose.render import Part
 from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, offered
 from holdfast.errors import Erased, Limit
 from holdfast.model.epochs import Epoch, Epochs
 from holdfast.model.events import Event
+from holdfast.model.memories import plain
 from holdfast.model.packs import Pack, Shown
 from holdfast.model.recall import Found
 from holdfast.views import state as views
@@ -136,6 +138,7 @@ class Composer:
             found,
             standing,
             _shown(epoch, events),
+            said=frozenset(plain(said(event)) for event in events),
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
         )
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)

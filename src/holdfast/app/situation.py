@@ -59,6 +59,7 @@ def of_a_turn(
     standing: Standing,
     shown: Mapping[str, int],
     *,
+    said: frozenset[str],
     again: bool,
 ) -> Situation:
     """What a turn may add."""
@@ -71,7 +72,9 @@ def of_a_turn(
         threads=_threads(s, shown),
         corrections=standing.corrections(),
         important=_labelled(s, ("important",)),
+        recall=wanted.recall,
         shown=shown,
+        said=said,
         again=again,
     )
 
