@@ -98,6 +98,8 @@ class Life:
         self.hf = hf
         self.clock = clock
         self.call = call
+        #: what else each question is asked with, by turns
+        self.calls: tuple[dict[str, Any], ...] = ({},)
         self.s = hf.session(agent="coder", session_id="s").start()
         self.made: list[str] = []
         self.packs: list[Pack] = []
@@ -142,7 +144,8 @@ class Life:
 
     def _verbs(self, move: Move) -> Mapping[str, Callable[[], Any]]:
         one = self.made[move.which % len(self.made)] if self.made else "mem_none"
-        spoken = {"ask": lambda: self.ask(move.text), **self._talk(self.s, move)}
+        call = self.calls[move.which % len(self.calls)]
+        spoken = {"ask": lambda: self.ask(move.text, **call), **self._talk(self.s, move)}
         return {**spoken, **self._learn(move), **self._change(move, one), **self._around(move)}
 
     def _talk(self, s: Session, move: Move) -> dict[str, Callable[[], Any]]:

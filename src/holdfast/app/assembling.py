@@ -71,11 +71,10 @@ class Sheet:
             name: self.budget.caps[name] - self.size([p for p in before if p.section == name])
             for name in IN_TURNS
         }
-        asked = max((e.event_seq for e in events if e.kind == "user_message"), default=0)
         if not epoch.first:
             return Room(caps=caps, total=left)
-        later = [one for one in epoch.added if one.pack != epoch.first]
-        this_turn = [one for one in later if one.position >= asked]
+        position = events[-1].event_seq if events else 0
+        this_turn = [one for one in epoch.added if one.position >= position]
         spent = self.size([part for one in this_turn for part in added[one.pack]])
         new = new_tokens - spent
         return Room(caps=caps, total=min(left, new), ends="cap" if new < left else "budget")

@@ -53,7 +53,7 @@ class Composer:
         why = "the first" if epoch is None else self._cannot_go_on(epoch)
         if epoch is not None and not why:
             few = self._wanted.new_tokens
-            found = situation.found_for(self._s, self._wanted, epoch.history_from, few)
+            found = self._found(epoch.history_from, few)
             made = self._assembled(epoch, known, found)
             if self._fits(made.parts):
                 return self._handed_out(made)
@@ -92,7 +92,7 @@ class Composer:
         refill = self._wanted.compose.history_refill
         place = history.begins(events, sizes, self._sheet.budget.history, refill)
         room = self._sheet.budget.total - self._sheet.budget.stable
-        found = situation.found_for(self._s, self._wanted, _seq(events, place), room)
+        found = self._found(_seq(events, place), room)
         while True:
             epoch = Epoch(
                 id=fresh_id("epo"),
@@ -138,7 +138,7 @@ class Composer:
             found,
             standing,
             _shown(epoch, events),
-            said=frozenset(plain(said(event)) for event in events),
+            said=_said(events),
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
         )
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
@@ -165,6 +165,10 @@ class Composer:
             self._heard[first] = [event for event in events if history.spoken(event)]
         return self._heard[first]
 
+    def _found(self, first: int, room: int) -> Found:
+        said = _said(self._spoken(first))
+        return situation.found_for(self._s, self._wanted, first, room, said)
+
     def _first(self) -> int:
         s = self._s
         of = self._hf.views.read(lambda reading: views.info(reading, s.principal, s.agent, s.id))
@@ -178,6 +182,10 @@ def _seq(events: Sequence[Event], place: int) -> int:
     if place < len(events):
         return events[place].event_seq if place else 0
     return events[-1].event_seq + 1 if events else 0
+
+
+def _said(events: Sequence[Event]) -> frozenset[str]:
+    return frozenset(plain(said(event)) for event in events)
 
 
 def _shown(epoch: Epoch, events: Sequence[Event]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from holdfast.documents.whole import whole
 from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
-from holdfast.model.memories import Memory, current, said_by
+from holdfast.model.memories import Memory, current, plain, said_by
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
 from holdfast.model.sessions import SessionState
@@ -42,14 +42,17 @@ _DOUBTFUL = 5
 _REMEMBERED = ("memory", "topic", "correction")
 
 
-def found_for(s: Session, wanted: Wanted, first: int, room: int) -> Found:
+def found_for(s: Session, wanted: Wanted, first: int, room: int, said: frozenset[str]) -> Found:
     """What recall finds beside the conversation from an event on, as much as could be shown."""
     hf, signals = s._hf, wanted.signals
     query = "\n".join(filter(None, (wanted.query, signals.file, *signals.errors)))
     asked = Asked(user=s.principal, agent=s.agent, seen=(s.id, first))
     most = min(_MOST_HITS, max(wanted.compose.candidates, room // _SHORTEST))
     doubtful = wanted.compose.floor / _DOUBTFUL
-    return recall.recall(hf, query, most, asked, min_relevance=doubtful, settings=wanted.recall)
+    found = recall.recall(hf, query, most, asked, min_relevance=doubtful, settings=wanted.recall)
+    if any(plain(hit.full) in said for hit in found):  # it took the others' part of the answer
+        return recall.recall(hf, query, most, asked, min_relevance=0.0, settings=wanted.recall)
+    return found
 
 
 def of_a_turn(
