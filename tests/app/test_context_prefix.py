@@ -209,9 +209,7 @@ def test_what_ran_out_is_taken_back(life: Life) -> None:
     assert f"[{old}] no longer holds." in last
 
 
-@pytest.mark.xfail(
-    strict=True, reason="of two corrections by one memory only the first is offered"
-)
+@pytest.mark.xfail(strict=True, reason="of two corrections by one memory only the first is offered")
 def test_two_that_one_takes_the_place_of_are_both_taken_back_at_once(life: Life) -> None:
     a, b = (number_of(life.packs[-1], one) for one in life.made[:2])
     life.hf.remember("The deploy target is beta:9090", supersedes=life.made[:2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -123,7 +122,6 @@ def test_where_there_is_room_for_all_everything_is_shown_whole(given: list[Candi
     assert {one.level for one in made.shown} <= {0}
 
 
-@pytest.mark.xfail(strict=True, reason="the marks of a section nothing is taken of take room too")
 @settings(max_examples=examples(80), phases=AS_FOUND)
 @given(offers(), items(), rooms)
 def test_what_must_be_shown_comes_before_anything_else(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +16,8 @@ from .packing import Choice, Offer, packed
 from .render import Part
 
 Count = Callable[[str], int]
+#: a section's rules, or its data
+Block = tuple[str, bool]
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,10 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     weighed: tuple[Weighed, ...]
     #: tokens of each section, as they are written
     tokens: dict[str, int]
+
+
+def _blocks(candidates: Sequence[Candidate], places: Iterable[int]) -> frozenset[Block]:
+    return frozenset((candidates[n].section, candidates[n].item.rule) for n in places)
 
 
 def shown_as(item: Item, section: str, number: int = 0, level: int = 0) -> Shown:
@@ -117,21 +123,51 @@ class Chooser:
     def _packed(
         self, candidates: Sequence[Candidate], sizes: Sequence[tuple[int, ...]], room: Room
     ) -> list[int | None]:
-        used = {c.section for c in candidates if not c.verdict}
-        marks = {name: self._count(self._empty(name)) for name in used}
-        offers = [
-            Offer(
-                candidate.section,
-                tuple(Choice(size, self._value(candidate, level)) for level, size in enumerate(of)),
-            )
-            for candidate, of in zip(candidates, sizes, strict=True)
+        """The best choice: among all blocks, or among those of what must be shown alone."""
+        every = _blocks(candidates, [n for n, of in enumerate(sizes) if of])
+        must = _blocks(candidates, [n for n, c in enumerate(candidates) if c.must and sizes[n]])
+        tried = [
+            self._within(candidates, sizes, room, blocks)
+            for blocks in ([every, must] if must and must != every else [every])
         ]
-        caps = {name: cap - marks.get(name, 0) for name, cap in room.caps.items()}
-        return packed(offers, caps, room.total - sum(marks.values()))
+        return max(tried, key=lambda levels: self._worth(candidates, levels))
 
-    def _empty(self, section: str) -> str:
-        """The marks around a section that holds both a person's rules and data."""
-        return "\n".join(render.block(mark, section, []) for mark in ("instructions", "memory"))
+    def _within(
+        self,
+        candidates: Sequence[Candidate],
+        sizes: Sequence[tuple[int, ...]],
+        room: Room,
+        blocks: frozenset[Block],
+    ) -> list[int | None]:
+        """The best of these blocks; the marks of a block take room, unless nothing is in it."""
+        while True:
+            levels = packed(
+                [
+                    Offer(candidate.section, self._choices(candidate, of))
+                    if (candidate.section, candidate.item.rule) in blocks
+                    else Offer(candidate.section, ())
+                    for candidate, of in zip(candidates, sizes, strict=True)
+                ],
+                {name: cap - self._marks(blocks, name) for name, cap in room.caps.items()},
+                room.total - sum(self._marks(blocks, name) for name in room.caps),
+            )
+            used = _blocks(candidates, [n for n, level in enumerate(levels) if level is not None])
+            if used == blocks or not used:
+                return levels
+            blocks = used
+
+    def _choices(self, candidate: Candidate, sizes: tuple[int, ...]) -> tuple[Choice, ...]:
+        return tuple(Choice(size, self._value(candidate, n)) for n, size in enumerate(sizes))
+
+    def _marks(self, blocks: frozenset[Block], section: str) -> int:
+        """The tokens of the marks around what a section holds."""
+        names = ["instructions" if rule else "memory" for of, rule in blocks if of == section]
+        marks = "\n\n".join(render.block(mark, section, []) for mark in sorted(names))
+        return self._count(f"{marks}\n\n") if marks else 0
+
+    def _worth(self, candidates: Sequence[Candidate], levels: Sequence[int | None]) -> float:
+        pairs = zip(candidates, levels, strict=True)
+        return sum(self._value(one, level) for one, level in pairs if level is not None)
 
     def _value(self, candidate: Candidate, level: int) -> float:
         worth = self._values[level]
