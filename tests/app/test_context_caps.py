@@ -150,7 +150,6 @@ def life(tmp_path: Path) -> Life:
     return Life(hf, clock)
 
 
-@pytest.mark.xfail(strict=True, reason="memories take the room of notes that come later")
 @pytest.mark.parametrize("budget", [600, 900, 1_200])
 def test_notes_that_come_later_take_their_place_within_the_budget(life: Life, budget: int) -> None:
     call = {"budget": budget, "new_tokens": budget}

@@ -144,7 +144,6 @@ def test_what_an_agent_puts_in_the_place_of_a_rule_is_no_instruction(life: Life)
     assert not any("whenever" in body for body in rules)
 
 
-@pytest.mark.xfail(strict=True, reason="the epoch after an erase calls itself the first")
 @pytest.mark.parametrize("which", range(3))
 def test_erasing_ends_it_and_says_why(life: Life, which: int) -> None:
     text = life.hf.get(life.made[which]).text

@@ -32,7 +32,7 @@ from tests.property.effort import examples
 from tests.recall.replays import AS_FOUND, Ticking, stamp
 
 OTHERS = ("wait", "elsewhere", "critic", "ben")
-WIDE = {"budget": 8_000, "new_tokens": 8_000}
+WIDE: dict[str, Any] = {"budget": 8_000, "new_tokens": 8_000}
 
 
 @pytest.fixture(autouse=True)
@@ -143,7 +143,6 @@ def test_what_no_longer_holds_is_taken_back_once(told: list[list[Move]]) -> None
     read_through(told)
 
 
-@pytest.mark.xfail(strict=True, reason="what says the same as before is taken back")
 @settings(max_examples=examples(25), phases=AS_FOUND)
 @given(turns("supersede", "revise", "expire", "merge", "slot", "retag", "restore"))
 def test_whatever_becomes_of_it_it_is_taken_back_once_or_not_at_all(told: list[list[Move]]) -> None:
@@ -200,7 +199,6 @@ def test_what_was_corrected_can_be_corrected_again(life: Life) -> None:
     assert len({said.partition("]")[0] for said in last}) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="what says the same as before is taken back")
 def test_what_ran_out_is_taken_back(life: Life) -> None:
     old = number_of(life.packs[-1], life.made[1])
     life.hf.revise(life.made[1], expires_at=stamp(life.clock.minutes + 3))
@@ -209,7 +207,6 @@ def test_what_ran_out_is_taken_back(life: Life) -> None:
     assert f"[{old}] no longer holds." in last
 
 
-@pytest.mark.xfail(strict=True, reason="of two corrections by one memory only the first is offered")
 def test_two_that_one_takes_the_place_of_are_both_taken_back_at_once(life: Life) -> None:
     a, b = (number_of(life.packs[-1], one) for one in life.made[:2])
     life.hf.remember("The deploy target is beta:9090", supersedes=life.made[:2])
@@ -252,7 +249,6 @@ def test_a_fact_that_is_confirmed_is_not_taken_back(life: Life) -> None:
     assert corrections(later(life)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="what was taken back once stays taken back")
 def test_what_holds_again_is_said_again(life: Life) -> None:
     """Else whoever reads on believes the correction."""
     life.hf.revise(life.made[0], expires_at=stamp(life.clock.minutes + 1))
@@ -268,12 +264,10 @@ def test_what_holds_again_is_said_again(life: Life) -> None:
 # ---- the first of an epoch ----------------------------------------------------------------------
 
 
-@pytest.mark.xfail(strict=True, reason="what an epoch begins with counts as shown before")
 def test_the_first_context_has_nothing_before_it(life: Life) -> None:
     assert life.packs[0].stable_prefix_tokens == 0
 
 
-@pytest.mark.xfail(strict=True, reason="what an epoch begins with counts as shown before")
 def test_a_new_epoch_shares_what_stands_before_memory_and_no_more(life: Life) -> None:
     call = {"system": "You are a coder who knows this project well.", "tools": life.s.tools()}
     before = life.ask("deploy", **call)

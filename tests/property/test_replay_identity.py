@@ -132,7 +132,7 @@ def test_a_context_is_equal_to_the_one_that_was_handed_out(told: list[Move]) -> 
         assert [life.hf.replay(pack.id) for pack in packs] == packs
 
 
-@settings(max_examples=examples(12), phases=AS_FOUND)
+@settings(max_examples=examples(8), phases=AS_FOUND)
 @given(lives(EVERYTHING), sentences, st.sampled_from(CALLS))
 def test_one_log_gives_one_context_wherever_it_lies(
     told: list[Move], query: str, call: dict[str, Any]

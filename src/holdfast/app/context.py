@@ -74,6 +74,8 @@ class Composer:
 
     def _cannot_go_on(self, epoch: Epoch) -> str:
         """Why the beginning of the context cannot stay as it is; empty when it can."""
+        if epoch.generation != self._wanted.generation:
+            return "something was erased"
         try:
             broken = Standing(self._hf, self._sheet.showing, epoch).broken()
         except Erased as exc:
@@ -128,8 +130,8 @@ class Composer:
         stable, added = sheet.entries(epoch.shown), sheet.added(epoch)
         pad = self._s.scratchpad()
         notes = sheet.notes(pad)
-        used = [*stable, *(part for parts in added.values() for part in parts), *notes]
-        left = sheet.budget.total - sheet.size(used)
+        used = [*stable, *(part for parts in added.values() for part in parts)]
+        left = sheet.budget.total - sheet.size(used) - sheet.budget.scratchpad
         room = sheet.room(epoch, events, left, self._wanted.new_tokens)
         position = events[-1].event_seq if events else 0
         of = situation.of_a_turn(
@@ -144,12 +146,12 @@ class Composer:
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
         chosen = chooser.choose(offered(OF_A_TURN, of), room)
         earlier = [event for event in events if event.event_seq <= epoch.position]
-        before = sheet.talk(epoch, earlier, self._first()) if epoch.event_seq else ()
+        before = (*stable, *sheet.talk(epoch, earlier, self._first())) if epoch.first else ()
         talk = sheet.talk(epoch, events, self._first())
         return Assembled(
             epoch=epoch,
             parts=(*sheet.fixed, *stable, *talk, *chosen.parts, *notes),
-            before=(*sheet.fixed, *stable, *before),
+            before=(*sheet.fixed, *before) if known.last_pack else (),
             chosen=chosen,
             found=found,
             room=room,
@@ -189,10 +191,16 @@ def _said(events: Sequence[Event]) -> frozenset[str]:
 
 
 def _shown(epoch: Epoch, events: Sequence[Event]) -> dict[str, int]:
-    """What the window shows: entries at their best level, the conversation whole; names show nothing."""
+    """What the window shows: entries at their best level, the conversation whole.
+
+    Names show nothing, and what was taken back is not there any more.
+    """
     shown: dict[str, int] = {}
-    for one in epoch.everything():
-        if one.kind != "topic":
+    every = [one for one in epoch.everything() if one.kind != "topic"]
+    taken_back = {int(one.beside[0]) for one in every if one.kind == "correction"}
+    for one in every:
+        empty = one.kind == "correction" and len(one.beside) == 1
+        if one.number not in taken_back and not empty:
             shown[one.id] = min(one.level, shown.get(one.id, one.level))
     return shown | {event.event_id: 0 for event in events}
 

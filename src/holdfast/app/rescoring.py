@@ -48,7 +48,7 @@ def replay_with(
     ]
     stable, notes = sheet.entries(of.epoch.shown), sheet.notes(of.pad)
     added = [part for parts in sheet.added(of.epoch).values() for part in parts]
-    left = sheet.budget.total - sheet.size([*stable, *added, *notes])
+    left = sheet.budget.total - sheet.size([*stable, *added]) - sheet.budget.scratchpad
     room = sheet.room(of.epoch, of.talk, left, wanted.new_tokens)
     chosen = Chooser(wanted.compose, sheet.count, _number(of)).choose(candidates, room)
     talk = sheet.talk(of.epoch, of.talk, of.first)

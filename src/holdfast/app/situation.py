@@ -13,7 +13,7 @@ from holdfast.documents.whole import whole
 from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
-from holdfast.model.memories import Memory, current, plain, said_by
+from holdfast.model.memories import Memory, at_seq, current, plain
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
 from holdfast.model.sessions import SessionState
@@ -195,8 +195,9 @@ class Standing:
     def _instead(self, memory: Memory, one: Shown, at: str) -> Item | None:
         """What holds in the place of what is shown, unless that is shown too."""
         if current(memory, at):
-            newer = said_by(memory) > one.seq
-            return items.of_memory(memory, one.project) if newer else None
+            then = at_seq(memory, one.seq)
+            same = then is not None and _tells(then) == _tells(memory)
+            return None if same else items.of_memory(memory, one.project)
         seen = {memory.id}
         while (after := memory.superseded_by or memory.merged_into) and after not in seen:
             seen.add(after)
@@ -204,7 +205,8 @@ class Standing:
             if next_one is None:
                 return None
             memory = next_one
-        if memory.id in self._latest or not current(memory, at):
+        shown = self._latest.get(memory.id)
+        if not current(memory, at) or (shown is not None and shown.number not in self._corrected):
             return None
         return items.of_memory(memory, one.project)
 
@@ -213,6 +215,11 @@ class Standing:
             return self._rows[memory_id]
         home = self._showing.home(project)
         return home.views.read(lambda reading: knowledge.memory(reading, memory_id))
+
+
+def _tells(memory: Memory) -> tuple[str, ...]:
+    """What a reader of an entry learns."""
+    return memory.text, memory.applies_to, memory.kind, " ".join(memory.steps)
 
 
 def spoken_in(s: Session, after: int) -> list[Event]:

@@ -51,7 +51,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
             self.budget,
             self.window,
             self.counted_with,
-            self.generation,
             [render.VERSION, items.RULES],
             msgspec.to_builtins(self.compose),
             self.system,

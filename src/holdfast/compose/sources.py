@@ -205,9 +205,10 @@ def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
                 verdict, why = "duplicate", "shown already"
             elif text in texts:
                 verdict, why = "duplicate", "another one says the same"
-        if item.id in named:
+        known_by = item.id if item.kind != "correction" else f"{item.id} for {item.beside[0]}"
+        if known_by in named:
             continue
-        named.add(item.id)
+        named.add(known_by)
         if not verdict:
             texts.add(text)
         known = shown if item.kind != "correction" else None

@@ -23,6 +23,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     event_seq: int
     #: what it is for: model, format, budget, window, settings, system and tools
     key: str
+    #: of the log when it began; an erase makes another one
+    generation: int = 0
     #: where the conversation begins in it
     history_from: int
     #: the last event a context of it has taken in, and what was asked then

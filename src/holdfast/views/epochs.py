@@ -52,6 +52,7 @@ def _begun(
         event_seq=event.event_seq,
         key=_text(said.get("key")),
         history_from=_number(said.get("history_from")),
+        generation=_number(said.get("generation")),
         shown=shown,
     )
     others = [one for one in known if one.key != began.key]
