@@ -152,7 +152,6 @@ def verdicts(pack: Pack) -> set[str]:
     return {one.verdict for one in pack.receipt.candidates}
 
 
-@pytest.mark.xfail(strict=True, reason="it says what is left of the cap, or no cap at all")
 def test_no_section_takes_more_than_it_could(life: Life) -> None:
     for n in range(4):
         life.s.decision(f"service {n} moves to port {9000 + n}")
@@ -189,7 +188,6 @@ def test_the_record_holds_the_decision_and_never_the_text(life: Life) -> None:
             assert b"<hf:turn" not in data, path.name
 
 
-@pytest.mark.xfail(strict=True, reason="a doubtful hit below the floor takes its place")
 def test_what_is_important_is_offered_whatever_the_question_is(tmp_path: Path) -> None:
     clock = Ticking()
     with holdfast.open(tmp_path / "other", project="p", user="ana", now=clock) as hf:

@@ -154,7 +154,7 @@ class Composer:
             before=(*sheet.fixed, *before) if known.last_pack else (),
             chosen=chosen,
             found=found,
-            room=room,
+            caps={**sheet.budget.caps, "scratchpad": sheet.budget.scratchpad},
             position=position,
             scratchpad=pad.version if notes else 0,
         )

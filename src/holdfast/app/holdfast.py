@@ -20,6 +20,7 @@ from holdfast.model.projects import Project
 from holdfast.model.reports import Verified
 from holdfast.model.sessions import Restored, SessionInfo, SessionState, SessionStatus
 from holdfast.model.settings import Settings
+from holdfast.model.tokens import Counted, resolve
 from holdfast.ports.clock import Clock
 from holdfast.ports.tokens import TokenCounter
 from holdfast.recall.library import Library
@@ -61,7 +62,7 @@ class Holdfast(Remembering, Recalling):
         recorder: Recorder,
         views: Runner,
         library: Library,
-        counters: Callable[[str], TokenCounter],
+        counters: Callable[[Counted], TokenCounter],
         user: str,
         clock: Clock,
         reserved: Opening = lambda _, __: None,
@@ -249,7 +250,12 @@ class Holdfast(Remembering, Recalling):
         """What counts tokens as a model does; the model of the settings when none is named."""
         if not isinstance(model, str):
             raise Invalid(f"a model is named by its name, not by {model!r}")
-        return self._counters(model)
+        return self._counters(resolve(model, self.settings.tokens))
+
+    def counter_named(self, name: str) -> TokenCounter:
+        """What counts as `counter(…).name` says, whatever the settings are by now."""
+        encoding, _, factor = name.partition("*")
+        return self._counters(Counted(encoding, float(factor or 1), True))
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> str:
         """Fold the whole log anew, believing no index and no snapshot; the state's hash."""

@@ -26,7 +26,6 @@ from holdfast.errors import Conflict, Denied, Invalid, NotFound
 from holdfast.model.events import Damage
 from holdfast.model.projects import Project, folder_parts
 from holdfast.model.settings import Integrity, Settings
-from holdfast.model.tokens import resolve
 from holdfast.ports.clock import Clock
 from holdfast.record.recorder import Recorder
 from holdfast.views.every import shape
@@ -84,7 +83,7 @@ def _opened(
         recorder=_recorder(chosen, log, clock),
         views=views,
         library=library(chosen, found.id, log, index, views),
-        counters=lambda model: counter(resolve(model or chosen.tokens.model, chosen.tokens)),
+        counters=counter,
         user=user,
         clock=clock,
         reserved=reserved,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from holdfast.capture.stamp import fresh_id, timestamp
 from holdfast.compose import messages, record, render
-from holdfast.compose.choosing import Chosen, Room
+from holdfast.compose.choosing import Chosen
 from holdfast.compose.render import Part
 from holdfast.model.compose import SECTIONS
 from holdfast.model.epochs import Epoch
@@ -33,7 +33,8 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     before: tuple[Part, ...]
     chosen: Chosen
     found: Found
-    room: Room
+    #: what each section may take
+    caps: Mapping[str, int]
     position: int
     #: the version of the scratchpad that is shown; 0 for none
     scratchpad: int = 0
@@ -83,7 +84,6 @@ def _section(parts: Sequence[Part], name: str) -> str:
 def _receipt(s: Session, wanted: Wanted, made: Assembled, pack_id: str, now: int) -> Receipt:
     count = s._hf.counter(wanted.model).count
     both = [*(made.stable.weighed if made.stable is not None else ()), *made.chosen.weighed]
-    caps: dict[str, int | None] = {**made.room.caps}
     return Receipt(
         pack=pack_id,
         epoch=made.epoch.id,
@@ -101,7 +101,7 @@ def _receipt(s: Session, wanted: Wanted, made: Assembled, pack_id: str, now: int
             **{
                 name: SectionFigures(
                     tokens=count(_section(made.parts, name)),
-                    cap=caps.get(name),
+                    cap=made.caps.get(name),
                     entries=sum(1 for one in _shown(made) if one.section == name),
                 )
                 for name in SECTIONS
@@ -170,7 +170,8 @@ def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, An
         "shown": record.entries(made.chosen.shown),
         "candidates": record.candidates(made.chosen.weighed),
         "confidence": pack.receipt.confidence,
-        "caps": dict(made.room.caps),
+        "caps": dict(made.caps),
+        "generation": wanted.generation,
         "new": pack.receipt.new_tokens,
         "notices": list(made.found.notices),
         "tokens": {name: of.tokens for name, of in pack.receipt.sections.items()},

@@ -52,7 +52,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 def replay(hf: Holdfast, pack_id: str, user: str) -> Pack:
     """The context of that id, rendered again; Erased where something it showed was taken out."""
     of = recorded(hf, pack_id, user)
-    sheet = Sheet(of.wanted, hf.counter(of.wanted.model), Showing(hf, user))
+    sheet = Sheet(of.wanted, hf.counter_named(of.wanted.counted_with), Showing(hf, user))
     parts = (
         *sheet.fixed,
         *sheet.entries(of.epoch.shown),
@@ -67,13 +67,8 @@ def replay(hf: Holdfast, pack_id: str, user: str) -> Pack:
 
 
 def _explain(hf: Holdfast, of: Recorded) -> None:
-    """Why it is not the same; there are few reasons."""
-    made = of.said.get("versions", {})
-    if made.get("counted_with") != hf.counter(of.wanted.model).name:
-        raise Damaged(
-            f"{of.event.event_id} was counted with {made.get('counted_with')}, which is not at hand"
-        )
-    if any(event.erased for event in _session(hf, of.event, of.first - 1)):
+    """Why it is not the same: something was erased, or worse."""
+    if hf.log.head().generation != int(of.said.get("generation", 0)):
         raise Erased(f"part of what {of.event.event_id} showed was taken out of the log")
     raise Damaged(f"{of.event.event_id} cannot be rendered as it was: its text has another hash")
 
@@ -100,7 +95,7 @@ def receipt_of(of: Recorded) -> Receipt:
         sections={
             name: SectionFigures(
                 tokens=tokens,
-                cap=said.get("caps", {}).get(name),
+                cap=of.wanted.window if name == "total" else said.get("caps", {}).get(name),
                 entries=sum(1 for one in shown if one.section == name),
             )
             for name, tokens in said.get("tokens", {}).items()

@@ -39,7 +39,7 @@ def replay_with(
         wanted = replace(before, recall=settings)
     else:
         raise Invalid("settings are a RecallSettings or a ComposeSettings")
-    sheet = Sheet(wanted, hf.counter(wanted.model), Showing(hf, user))
+    sheet = Sheet(wanted, hf.counter_named(wanted.counted_with), Showing(hf, user))
     receipt = receipt_of(of)
     found = [one for one in receipt.candidates if one.shown.section in ("critical", "relevant")]
     candidates = [
@@ -62,7 +62,7 @@ def replay_with(
             **{
                 name: SectionFigures(
                     tokens=tokens,
-                    cap=room.caps[name],
+                    cap=sheet.budget.caps[name],
                     entries=sum(1 for one in chosen.shown if one.section == name),
                 )
                 for name, tokens in chosen.tokens.items()

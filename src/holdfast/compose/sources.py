@@ -189,28 +189,30 @@ OF_AN_EPOCH: tuple[Source, ...] = (rules, habits, episodes, topics)
 
 
 def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
-    """Every candidate; what is shown already, or is said by a better one, is a duplicate."""
-    named: set[str] = set()
+    """Every candidate once, as the first source that does not leave it to others offers it.
+
+    What is shown already, or is said by a better one, is a duplicate.
+    """
+    made: dict[str, Candidate] = {}
     texts: set[str] = set()
-    made: list[Candidate] = []
     for candidate in (one for source in sources for one in source(of)):
         item = candidate.item
+        new = item.kind == "correction"
+        known_by = f"{item.id} for {item.beside[0]}" if new else item.id
+        before = made.get(known_by)
+        if before is not None and (before.verdict != "floor" or candidate.verdict):
+            continue
+        shown = None if new else of.shown.get(item.id)
         verdict, why = candidate.verdict, candidate.why
         text = " ".join(quoted(item.levels[0]).split())
-        shown = of.shown.get(item.id)
-        if not verdict and item.kind != "correction":
+        if not verdict and not new:
             if of.again:
                 verdict, why = "cap", "nothing was said since this was asked before"
             elif shown is not None and item.levels[shown] == item.levels[0]:
                 verdict, why = "duplicate", "shown already"
             elif text in texts:
                 verdict, why = "duplicate", "another one says the same"
-        known_by = item.id if item.kind != "correction" else f"{item.id} for {item.beside[0]}"
-        if known_by in named:
-            continue
-        named.add(known_by)
         if not verdict:
             texts.add(text)
-        known = shown if item.kind != "correction" else None
-        made.append(msgspec.structs.replace(candidate, verdict=verdict, why=why, known=known))
-    return made
+        made[known_by] = msgspec.structs.replace(candidate, verdict=verdict, why=why, known=shown)
+    return list(made.values())

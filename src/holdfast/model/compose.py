@@ -62,7 +62,7 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: candidates of recall that are weighed; a question is shared among sixty
     candidates: Some = 60
     #: what is less likely than this what was asked for is left out
-    floor: Share = 0.005
+    floor: Share = 0.002
     #: a memory this important is offered whatever the question is
     important: Share = 0.8
     #: errors and decisions of so many hours count as recent
