@@ -46,7 +46,7 @@ LEARN = (
     "foreign",
 )
 #: what corrects something that may have been shown
-CORRECT = ("slot", "supersede", "revise", "expire", "merge")
+CORRECT = ("slot", "supersede", "replace", "revise", "expire", "merge")
 #: what else may happen to it without anything being taken back
 AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben")
 #: what takes something back for good
@@ -191,6 +191,7 @@ class Life:
         return {
             "slot": lambda: hf.remember(text, key=f"key {move.which % 2}", value=text[:40]),
             "supersede": lambda: hf.remember(text, supersedes=one),
+            "replace": lambda: hf.remember(text, supersedes=list({one, other})),
             "revise": lambda: hf.revise(one, text=text),
             "expire": lambda: hf.revise(one, expires_at=stamp(now + 0.5)),
             "merge": lambda: hf.merge([one, other]),

@@ -120,33 +120,28 @@ class Reader:
         return current(memory, pack.receipt.at) and memory.text == text
 
 
-def turns(*kinds: str) -> st.SearchStrategy[list[list[Move]]]:
-    """What happens between questions: something of these kinds, or something that changes nothing."""
-    changed = st.builds(Move, st.sampled_from(kinds), st.integers(0, 7), sentences)
-    around = st.builds(Move, st.sampled_from((*LEARN, *OTHERS)), st.integers(0, 7), sentences)
-    return st.lists(st.lists(changed | around, max_size=3), min_size=2, max_size=6)
+changed = st.builds(
+    Move,
+    st.sampled_from(
+        ("supersede", "replace", "revise", "expire", "merge", "slot", "retag", "restore")
+    ),
+    st.integers(0, 7),
+    sentences,
+)
+around = st.builds(Move, st.sampled_from((*LEARN, *OTHERS)), st.integers(0, 7), sentences)
 
 
-def read_through(told: list[list[Move]]) -> None:
-    """A life in which somebody reads every context."""
+@settings(max_examples=examples(40), phases=AS_FOUND)
+@given(st.lists(st.lists(changed | around, max_size=3), min_size=2, max_size=6))
+def test_what_no_longer_holds_is_taken_back_once_and_nothing_else_is(
+    told: list[list[Move]],
+) -> None:
     with lived([Move("stock", 2, "we use the service")], **WIDE) as (life, _):
         reader = Reader(life.hf)
         reader.reads(life.ask("which service do we use"))
         for turn in told:
             life.live(turn)
             reader.reads(life.ask("which service do we use"))
-
-
-@settings(max_examples=examples(25), phases=AS_FOUND)
-@given(turns("supersede", "revise"))
-def test_what_no_longer_holds_is_taken_back_once(told: list[list[Move]]) -> None:
-    read_through(told)
-
-
-@settings(max_examples=examples(25), phases=AS_FOUND)
-@given(turns("supersede", "revise", "expire", "merge", "slot", "retag", "restore"))
-def test_whatever_becomes_of_it_it_is_taken_back_once_or_not_at_all(told: list[list[Move]]) -> None:
-    read_through(told)
 
 
 @pytest.fixture
