@@ -122,7 +122,6 @@ def test_it_is_refused_only_where_system_and_tools_do_not_fit(
     fits_beside("word " * words, left, said)
 
 
-@pytest.mark.xfail(strict=True, reason="the mark of what is left out does not fit either")
 @pytest.mark.parametrize("left", [1, 5, 9, 13])
 def test_the_least_that_is_left_beside_the_system_is_enough(left: int) -> None:
     fits_beside("word " * 40, left, said=6)

@@ -27,8 +27,13 @@ def _static(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def each_once(candidates: tuple[Weighed, ...]) -> None:
-    """Every candidate of an epoch and every candidate of a turn has one verdict."""
-    named = [(one.shown.id, one.shown.section in STABLE) for one in candidates]
+    """Every candidate of an epoch, of a turn, and for the place of what was shown has one verdict."""
+    named = [
+        (one.shown.id, one.shown.section in STABLE, one.shown.beside[:1])
+        if one.shown.kind == "correction"
+        else (one.shown.id, one.shown.section in STABLE)
+        for one in candidates
+    ]
     assert len(named) == len(set(named))
     for one in candidates:
         assert one.verdict in REASONS

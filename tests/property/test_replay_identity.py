@@ -31,7 +31,7 @@ from tests.app.conversations import (
 )
 from tests.compose.wordings import sentences
 from tests.property.effort import examples
-from tests.recall.replays import AS_FOUND, Ticking, forgotten_index
+from tests.recall.replays import AS_FOUND, Ticking, forgotten_index, stamp
 
 #: the ways in which contexts are asked for, by turns
 CALLS: tuple[dict[str, Any], ...] = (
@@ -281,6 +281,23 @@ def test_another_way_to_count_changes_nothing_that_was_handed_out(
     life.hf.close()
     with later(tmp_path / "home", 10**6, config=config) as hf:
         same(hf, packs)
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        "project",
+        "user",
+        "system",
+    ],
+)
+def test_a_correction_is_rendered_again_wherever_the_memory_lies(life: Life, scope: str) -> None:
+    fact = life.hf.remember("The deploy host is alpha", scope=scope)
+    assert "alpha" in life.ask("on which host do we deploy?").text
+    life.hf.revise(fact.id, expires_at=stamp(life.clock.minutes + 1))
+    life.clock.minutes += 2
+    assert "] no longer holds." in life.ask("on which host do we deploy?").text
+    same(life.hf, life.packs)
 
 
 def test_a_context_of_a_session_that_ended_is_rendered_again(tmp_path: Path, life: Life) -> None:

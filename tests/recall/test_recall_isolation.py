@@ -137,6 +137,7 @@ OF_A_PROJECT: dict[str, Probe] = {
     "notices": lambda hf, one: hf.notices,
     "logs": lambda hf, one: [log.project.id for log in hf.logs("ben")],
     "counter": lambda hf, one: hf.counter().name,
+    "counter_named": lambda hf, one: hf.counter_named("o200k_base").name,
     "index": lambda hf, one: hf.index(),
     "rebuild": lambda hf, one: hf.rebuild(),
     "state_hash": lambda hf, one: hf.state_hash(),

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from holdfast.compose import items
 from holdfast.compose.items import Item
 from holdfast.documents.whole import whole
@@ -90,7 +92,8 @@ class Showing:
             trust = (
                 1 if not is_memory_id(shown.id) else self.memory(home, shown.id, shown.seq).trust
             )
-            return items.correction(int(number), shown.id, shown.seq, trust, None)
+            made = items.correction(int(number), shown.id, shown.seq, trust, None)
+            return replace(made, project=shown.project)
         new = items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
         return items.corrected(int(number), old[0], new)
 

@@ -171,7 +171,12 @@ class Standing:
                 seq = memory.history[-1].event_seq
                 found.append(
                     Correction(
-                        number=one.number, old=memory.id, seq=seq, trust=memory.trust, new=new
+                        number=one.number,
+                        old=memory.id,
+                        seq=seq,
+                        trust=memory.trust,
+                        project=one.project,
+                        new=new,
                     )
                 )
         return found + self._changed()

@@ -110,12 +110,12 @@ def parts(
 ) -> list[Part]:
     """The conversation with what earlier contexts of this epoch added, in the order it was shown."""
     made: list[Part] = []
-    if epoch.history_from > first:
-        made.append(render.left_out(first, epoch.history_from - 1))
     waiting = list(epoch.added)
-    for event in events:
+    for n, event in enumerate(events):
         while waiting and waiting[0].position < event.event_seq:
             made += added[waiting.pop(0).pack]
+        if n == 0 and epoch.history_from > first:
+            made.append(render.left_out(first, epoch.history_from - 1))
         made.append(turns.part(event))
     for one in waiting:
         made += added[one.pack]

@@ -42,6 +42,8 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     old: str
     seq: int
     trust: int
+    #: where it lies, if in another project
+    project: str = ""
     new: Item | None = None
 
 
@@ -81,6 +83,8 @@ def corrections(of: Situation) -> Iterator[Candidate]:
     """What was shown and holds no longer."""
     for one in of.corrections:
         item = items.correction(one.number, one.old, one.seq, one.trust, one.new)
+        if one.new is None:
+            item = msgspec.structs.replace(item, project=one.project)
         yield Candidate(item=item, section="critical", score=1.0, must=True)
 
 
