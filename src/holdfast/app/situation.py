@@ -13,7 +13,7 @@ from holdfast.documents.whole import whole
 from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
-from holdfast.model.memories import Memory, at_seq, current, plain
+from holdfast.model.memories import Memory, at_seq, current, plain, state
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
 from holdfast.model.sessions import SessionState
@@ -176,6 +176,8 @@ class Standing:
                         seq=seq,
                         trust=memory.trust,
                         project=one.project,
+                        shown=self._showing.item(one),
+                        ended="expired" if state(memory, at) == "expired" else "superseded",
                         new=new,
                     )
                 )
@@ -193,7 +195,14 @@ class Standing:
             known = home.views.read(partial(documents.tracked, path=path))
             if known is None or not holds(known, event.event_seq, None):
                 found.append(
-                    Correction(number=one.number, old=one.id, seq=one.seq, trust=event.trust)
+                    Correction(
+                        number=one.number,
+                        old=one.id,
+                        seq=one.seq,
+                        trust=event.trust,
+                        shown=self._showing.item(one),
+                        ended="superseded",
+                    )
                 )
         return found
 

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.compose import items, render
 from holdfast.errors import Invalid
-from holdfast.model.compose import AgentDefaults, ComposeSettings, window_of
+from holdfast.model.compose import AgentDefaults, ComposeSettings, shares_for, window_of
 from holdfast.model.packs import Signals
 from holdfast.model.recall import RecallSettings
 
@@ -52,6 +52,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
             self.window,
             self.counted_with,
             [render.VERSION, items.RULES],
+            msgspec.to_builtins(shares_for(self.signals.activity, self.compose)),
             msgspec.to_builtins(self.compose),
             self.system,
             self.tools,

@@ -85,8 +85,21 @@ def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: flo
         return 0
     first = next((n for n, tokens in enumerate(behind) if tokens <= room * refill), len(events))
     starts = [n for n in range(first, len(events)) if events[n].kind == "user_message"]
-    first = starts[0] if starts else first
-    return first + answered(events[first:])
+    return _with_calls(events, starts[0] if starts else first)
+
+
+def _with_calls(events: Sequence[Event], first: int) -> int:
+    """From there on, or from later on, no result is shown whose call is not; some never had one."""
+    calls: dict[str, list[int]] = {}
+    start = first
+    for n, event in enumerate(events):
+        if event.kind == "tool_call":
+            calls.setdefault(_name(event), []).append(n)
+        elif event.kind == "tool_result" and calls.get(_name(event)):
+            call = calls[_name(event)].pop(0)
+            if call < start <= n:
+                start = n + 1
+    return start
 
 
 def answered(events: Sequence[Event]) -> int:
@@ -94,15 +107,19 @@ def answered(events: Sequence[Event]) -> int:
     calls: dict[str, list[int]] = {}
     start = 0
     for n, event in enumerate(events):
-        said = event.payload if isinstance(event.payload, dict) else {}
-        name = str(said.get("call_id") or said.get("tool"))
         if event.kind == "tool_call":
-            calls.setdefault(name, []).append(n)
+            calls.setdefault(_name(event), []).append(n)
         elif event.kind == "tool_result":
-            waiting = calls.get(name)
+            waiting = calls.get(_name(event))
             if not waiting or waiting.pop(0) < start:
                 start = n + 1
     return start
+
+
+def _name(event: Event) -> str:
+    """What a call and its result are known by."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    return str(given.get("call_id") or given.get("tool"))
 
 
 def parts(

@@ -44,6 +44,9 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     trust: int
     #: where it lies, if in another project
     project: str = ""
+    #: what was shown, and why that is over
+    shown: Item
+    ended: str
     new: Item | None = None
 
 
@@ -86,6 +89,8 @@ def corrections(of: Situation) -> Iterator[Candidate]:
         if one.new is None:
             item = msgspec.structs.replace(item, project=one.project)
         yield Candidate(item=item, section="critical", score=1.0, must=True)
+        why = f"[{one.number}] is taken back"
+        yield Candidate(item=one.shown, section="critical", score=0.0, verdict=one.ended, why=why)
 
 
 def open_threads(of: Situation) -> Iterator[Candidate]:
