@@ -199,8 +199,11 @@ def seek(disk: Disk, fd: int, size: int, after: int) -> int:
     low, high = 0, size
     while high - low > _PROBE:
         middle = (low + high) // 2
-        probe = disk.read_range(fd, middle, min(high, middle + _PROBE))
-        found = next((span for span in line.spans(probe) if span[2]), None)
+        width, found = _PROBE, None
+        while found is None and middle + width // 2 < high:  # a record may be longer than that
+            probe = disk.read_range(fd, middle, min(high, middle + width))
+            found = next((span for span in line.spans(probe) if span[2]), None)
+            width *= 2
         if found is None:
             high = middle
             continue
