@@ -28,8 +28,6 @@ DEBUGGING = {"background": 0.1875, "index": 0.125, "critical": 0.375, "relevant"
 MEMORY = (*SHARES, "scratchpad")
 TOOLS = [{"name": "memory_search", "description": "find", "input_schema": {"type": "object"}}]
 
-#: tokens of a mark, and of what stands around it
-A_MARK = 40
 
 budgets = st.one_of(st.integers(0, 3_000), st.integers(0, 400))
 windows = st.one_of(st.integers(50, 5_000), st.integers(50, 900))
@@ -93,7 +91,7 @@ def test_no_part_of_any_context_passes_its_own(told: list[Move], call: dict[str,
             for pack in packs:
                 within(life.hf, pack, call)
     except Limit:
-        assert counted(call["model"], fixed) + A_MARK > call["window"]
+        assert counted(call["model"], fixed) >= call["window"]
 
 
 @settings(max_examples=examples(25), phases=AS_FOUND)
@@ -115,7 +113,7 @@ def test_a_later_turn_adds_no_more_than_it_may(told: list[Move], new: int, budge
 
 
 @settings(max_examples=examples(25), phases=AS_FOUND)
-@given(st.integers(1, 60), st.integers(-9, 0) | st.integers(A_MARK, 90), st.integers(0, 6))
+@given(st.integers(1, 60), st.integers(-9, 90), st.integers(0, 6))
 def test_it_is_refused_only_where_system_and_tools_do_not_fit(
     words: int, left: int, said: int
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_context_begins_as_the_one_before_it_ended(told: list[Move]) -> None:
 @given(lives(TALK, most=18))
 def test_the_same_holds_where_the_window_is_small(told: list[Move]) -> None:
     with lived(told, budget=200, window=900) as (life, packs):
+        assert all(pack.tokens <= 900 for pack in packs)
         for before, after in pairwise(packs):
             follows(life.hf, before, after)
 
@@ -273,3 +274,11 @@ def common(one: str, other: str) -> str:
     """The beginning two texts share."""
     n = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
     return one[:n]
+
+
+def test_what_took_its_place_may_lie_in_another_project(life: Life) -> None:
+    one = life.hf.remember("The deploy zone is north", scope="user")
+    shown = [entry for entry in taken(later(life)) if entry.id == one.id]
+    life.hf.remember("The deploy zone is south", supersedes=one.id)
+    (said,) = corrections(later(life))
+    assert f"[{shown[0].number}] no longer holds; now: The deploy zone is south" in said

@@ -269,3 +269,4 @@ def test_closing_and_closing_again_is_fine(store: Vectors) -> None:
     store.put(1, 1, rows([1, 0, 0]))
     store.close()
     store.close()
+    assert np.isnan(store.similar(2, rows([1, 0, 0])[0], [1], 1)).all()

@@ -178,7 +178,9 @@ def test_a_mark_of_an_older_file_with_the_same_inode_makes_nothing_durable(place
     log, _ = machine.process()
     log.append([entry("e1")])
     machine.acked.add("e1")
+    looked_at = len(machine.seen)
     machine.cut()
+    assert len(machine.seen) > looked_at
     log.close()
 
 

@@ -77,6 +77,7 @@ def later(
 
 def same(hf: Holdfast, packs: list[Pack]) -> None:
     """Every context is what it was, and rendering it writes nothing."""
+    assert packs
     head = hf.log.head()
     for pack in packs:
         again = hf.replay(pack.id)

@@ -77,7 +77,7 @@ class Composer:
         if epoch.generation != self._wanted.generation:
             return "something was erased"
         try:
-            broken = Standing(self._hf, self._sheet.showing, epoch).broken()
+            broken = Standing(self._hf, self._s.principal, self._sheet.showing, epoch).broken()
         except Erased as exc:
             return str(exc)
         events = self._spoken(epoch.history_from)
@@ -126,7 +126,7 @@ class Composer:
     def _assembled(self, epoch: Epoch, known: Epochs, found: Found) -> Assembled:
         """Everything in its place: what stands, the conversation, what this turn adds, the notes."""
         sheet, events = self._sheet, self._spoken(epoch.history_from)
-        standing = Standing(self._hf, sheet.showing, epoch)
+        standing = Standing(self._hf, self._s.principal, sheet.showing, epoch)
         stable, added = sheet.entries(epoch.shown), sheet.added(epoch)
         pad = self._s.scratchpad()
         notes = sheet.notes(pad)

@@ -133,8 +133,9 @@ def _threads(s: Session, shown: Mapping[str, int]) -> list[Thread]:
 class Standing:
     """How what an epoch shows stands by now."""
 
-    def __init__(self, hf: Holdfast, showing: Showing, epoch: Epoch) -> None:
+    def __init__(self, hf: Holdfast, user: str, showing: Showing, epoch: Epoch) -> None:
         self._hf = hf
+        self._user = user
         self._showing = showing
         every = [one for one in epoch.everything() if one.kind in _REMEMBERED]
         remembered = [one for one in every if is_memory_id(one.id)]
@@ -212,17 +213,25 @@ class Standing:
             then = at_seq(memory, one.seq)
             same = then is not None and _tells(then) == _tells(memory)
             return None if same else items.of_memory(memory, one.project)
-        seen = {memory.id}
+        seen, project = {memory.id}, one.project
         while (after := memory.superseded_by or memory.merged_into) and after not in seen:
             seen.add(after)
-            next_one = self._row(after, one.project)
-            if next_one is None:
+            found = self._found(after)
+            if found is None:
                 return None
-            memory = next_one
+            memory, project = found
         shown = self._latest.get(memory.id)
         if not current(memory, at) or (shown is not None and shown.number not in self._corrected):
             return None
-        return items.of_memory(memory, one.project)
+        return items.of_memory(memory, project)
+
+    def _found(self, memory_id: str) -> tuple[Memory, str] | None:
+        """A memory and the project it lies in: what took another's place may lie elsewhere."""
+        for log in self._hf.logs(self._user):
+            found = log.views.read(partial(knowledge.memory, memory_id=memory_id))
+            if found is not None:
+                return found, "" if log is self._hf else log.project.id
+        return None
 
     def _row(self, memory_id: str, project: str) -> Memory | None:
         if memory_id in self._rows:

@@ -10,25 +10,14 @@ from itertools import accumulate
 
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
+from holdfast.views.transcript import SPOKEN
 
 from . import render
 from .items import of_event, said
 from .render import Part
 
-#: what a conversation is made of
-SAID = frozenset(
-    {
-        "user_message",
-        "model_message",
-        "tool_call",
-        "tool_result",
-        "validation_gate",
-        "system_event",
-        "decision",
-        "error",
-        "task_completed",
-    }
-)
+#: what of a conversation is shown: its words and deeds, not that memory was searched
+SAID = SPOKEN - {"memory_recall"}
 Count = Callable[[str], int]
 
 

@@ -8,7 +8,7 @@ keeps the rows and for `as_of` alike.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -242,24 +242,22 @@ def changed(memory: Memory, change: Change) -> Memory:
 
 def as_of(memory: Memory, at: str) -> Memory | None:
     """The memory as the events up to this time made it; None before it was learned."""
-    first, *later = memory.history
-    if first.at > at:
-        return None
-    found = _at_first(memory)
-    for change in later:
-        if change.at <= at:
-            found = changed(found, change)
-    return found
+    return _made_by(memory, lambda change: change.at <= at)
 
 
 def at_seq(memory: Memory, seq: int) -> Memory | None:
     """The memory as the events up to this one made it; None where its row does not reach back so far."""
+    return _made_by(memory, lambda change: change.event_seq <= seq)
+
+
+def _made_by(memory: Memory, counts: Callable[[Change], bool]) -> Memory | None:
+    """The fold of those of its changes that count."""
     first, *later = memory.history
-    if first.event_seq > seq:
+    if not counts(first):
         return None
     found = _at_first(memory)
     for change in later:
-        if change.event_seq <= seq:
+        if counts(change):
             found = changed(found, change)
     return found
 
