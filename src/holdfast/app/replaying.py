@@ -114,7 +114,9 @@ def recorded(hf: Holdfast, pack_id: str, user: str) -> Recorded:
     """The record of a context of this user's."""
     event = hf.log.find(pack_id) if isinstance(pack_id, str) else None
     if event is None or event.kind != "context_assembled" or event.user != user:
-        raise NotFound(f"no context {pack_id} was handed out here; `holdfast debug` lists them")
+        raise NotFound(
+            f"no context {pack_id} was handed out here; `holdfast debug` shows the last one"
+        )
     if event.erased or not isinstance(event.payload, dict):
         raise Erased(f"the record of {pack_id} was taken out of the log")
     began = hf.log.find(str(event.payload.get("epoch")))

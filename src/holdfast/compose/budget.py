@@ -35,7 +35,9 @@ def budget_for(
 ) -> Budget:
     """What there is for memory and history beside system and tools; Limit where there is nothing."""
     if window is not None and fixed >= window:
-        raise Limit(f"system and tools take {fixed} tokens, and the window has {window}")
+        raise Limit(
+            f"system and tools take {fixed} tokens and leave no room in a window of {window}"
+        )
     total = budget if window is None else min(budget, (window - fixed) // 2)
     shares = shares_for(activity, settings)
     share = {name: getattr(shares, name) for name in SHARED}
