@@ -45,6 +45,7 @@ class Composer:
         showing = Showing(self._hf, s.principal)
         self._sheet = Sheet(wanted, self._hf.counter(wanted.model), showing)
         self._heard: dict[int, list[Event]] = {}
+        self._stands: dict[str, Standing] = {}
 
     def compose(self) -> Pack:
         """The context, written down and handed out."""
@@ -52,8 +53,7 @@ class Composer:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
         why = "the first" if epoch is None else self._cannot_go_on(epoch)
         if epoch is not None and not why:
-            few = self._wanted.new_tokens
-            found = self._found(epoch.history_from, few)
+            found = self._found(epoch.history_from, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
             if self._fits(made.parts):
                 return self._handed_out(made)
@@ -77,7 +77,7 @@ class Composer:
         if epoch.generation != self._wanted.generation:
             return "something was erased"
         try:
-            broken = Standing(self._hf, self._s.principal, self._sheet.showing, epoch).broken()
+            broken = self._standing(epoch).broken()
         except Erased as exc:
             return str(exc)
         events = self._spoken(epoch.history_from)
@@ -126,7 +126,6 @@ class Composer:
     def _assembled(self, epoch: Epoch, known: Epochs, found: Found) -> Assembled:
         """Everything in its place: what stands, the conversation, what this turn adds, the notes."""
         sheet, events = self._sheet, self._spoken(epoch.history_from)
-        standing = Standing(self._hf, self._s.principal, sheet.showing, epoch)
         stable, added = sheet.entries(epoch.shown), sheet.added(epoch)
         pad = self._s.scratchpad()
         notes = sheet.notes(pad)
@@ -138,7 +137,7 @@ class Composer:
             self._s,
             self._wanted,
             found,
-            standing,
+            self._standing(epoch),
             _shown(epoch, events),
             said=_said(events),
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
@@ -160,6 +159,12 @@ class Composer:
         )
 
     # ---- small things ----------------------------------------------------------------------
+
+    def _standing(self, epoch: Epoch) -> Standing:
+        if epoch.id not in self._stands:
+            showing = self._sheet.showing
+            self._stands[epoch.id] = Standing(self._hf, self._s.principal, showing, epoch)
+        return self._stands[epoch.id]
 
     def _spoken(self, first: int) -> list[Event]:
         if first not in self._heard:

@@ -172,7 +172,7 @@ def topics(hf: Holdfast, asked: Asked, most: int) -> list[Topic]:
     """What memories are about, the most often named first: tags, subjects, keys."""
     if type(most) is not int or most < 1:
         raise Invalid(f"the number of topics is a whole number from 1 on, not {most!r}")
-    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, ("what:memory",), _LATEST))
+    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, [("what:memory",)], _LATEST)[0])
     named: Counter[str] = Counter()
     ids: dict[str, list[str]] = {}
     for memory, _ in found:

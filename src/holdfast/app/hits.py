@@ -66,8 +66,10 @@ class Ranker:
         """The first k that are relevant enough, in their last order."""
         relevance, found = self._answered.scored.relevance, list[Ranked]()
         waiting = iter([n for n in self._answered.order if relevance[n] >= floor])
+        candidates = self._answered.scored.candidates
         while some := list(islice(waiting, _TOGETHER)):
-            self._look_up(some)
+            self._look_up([candidates[n] for n in some])
+            self.knows.places += [n for n in some if self._new(candidates[n])]
             now = self._wanted.as_of or self._hf.clock.now_ms()
             found = ranked(
                 self._answered.scored,
@@ -83,13 +85,21 @@ class Ranker:
                 break
         return found[:k]
 
-    def _look_up(self, places: Sequence[int]) -> None:
-        candidates = self._answered.scored.candidates
+    def repeated(self) -> list[Ranked]:
+        """What merely repeats what is said, worth nothing."""
+        self._look_up(self._answered.repeated)
+        return [
+            Ranked(candidate=one, passage=0, final=0.0, relevance=0.0, parts={})
+            for one in self._answered.repeated
+            if self._new(one)
+        ]
+
+    def _look_up(self, candidates: Sequence[Candidate]) -> None:
         for log in self._hf.logs(self._asked.user):
             mine = [
-                candidates[n].document
-                for n in places
-                if self._shelves[candidates[n].shelf].project == log.project.id
+                one.document
+                for one in candidates
+                if self._shelves[one.shelf].project == log.project.id
             ]
             if mine:
                 turns = [document.id for document in mine if document.kind != MEMORY]
@@ -98,10 +108,13 @@ class Ranker:
                 files = {document.speaker for document in mine if document.kind == DOCUMENT}
                 if files:
                     log.views.read(partial(self._read_files, project=log.project.id, files=files))
-        for n in places:  # one that was restored may stand on two shelves
-            if candidates[n].document.id not in self._seen and self._answerable(candidates[n]):
-                self._seen.add(candidates[n].document.id)
-                self.knows.places.append(n)
+
+    def _new(self, candidate: Candidate) -> bool:
+        """May this be answered, and is it not yet? One that was restored may stand on two shelves."""
+        if candidate.document.id in self._seen or not self._answerable(candidate):
+            return False
+        self._seen.add(candidate.document.id)
+        return True
 
     def _read(self, reading: Reading, turns: list[str], memories: set[str]) -> None:
         if self._wanted.as_of is None:
@@ -153,7 +166,8 @@ class Ranker:
             if memory is None and (event is None or event.erased):
                 self._hf.library.tell(f"{document.id} was found, and the log does not hold it")
                 continue
-            beside = self._answered.beside[places[id(one.candidate)]]
+            place = places.get(id(one.candidate))
+            beside = () if place is None else self._answered.beside[place]
             yield Hit(
                 id=document.id,
                 text=_shown(one, memory),

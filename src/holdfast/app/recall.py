@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Invalid
 from holdfast.model.events import Draft
-from holdfast.model.recall import Found, RecallSettings
+from holdfast.model.recall import Found, Hit, RecallSettings
 from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.recall.gather import Shelf
 from holdfast.recall.pipeline import Answered, answer
@@ -43,26 +43,45 @@ def recall(
     if not isinstance(chosen, RecallSettings):
         raise Invalid("settings are a RecallSettings: replace fields of hf.settings.recall")
     floor = chosen.min_relevance if min_relevance is None else min_relevance
-    wanted = wanted_by(hf, asked)
-    asking = question(query)
-    answered = mended(hf, asked, lambda: _answered(hf, asking, asked, wanted, chosen))
+    return found_beside(hf, query, k, asked, floor, chosen, frozenset())[0]
+
+
+def found_beside(
+    hf: Holdfast,
+    query: str,
+    k: int,
+    asked: Asked,
+    floor: float,
+    settings: RecallSettings,
+    said: frozenset[str],
+) -> tuple[Found, tuple[Hit, ...]]:
+    """What is found beside what is said, in plain words; and what merely repeats that."""
+    wanted, asking = wanted_by(hf, asked), question(query)
+    answered = mended(hf, asked, lambda: _answered(hf, asking, asked, wanted, settings, said))
     if answered is None:
-        return Found(hits=(), confidence=0.0, query=query, notices=_notices(hf, asked))
+        return Found(hits=(), confidence=0.0, query=query, notices=_notices(hf, asked)), ()
     ranker = Ranker(hf, asked, *answered, wanted)
-    best = ranker.best(k, chosen, floor, broad=asking.broad)
-    return Found(
+    best = ranker.best(k, settings, floor, broad=asking.broad)
+    repeated = tuple(ranker.hits(ranker.repeated()))
+    found = Found(
         hits=tuple(ranker.hits(best)),
         confidence=answered[0].scored.confidence,
         query=query,
         notices=_notices(hf, asked),
     )
+    return found, repeated
 
 
 # ---- asking the shelves --------------------------------------------------------------------
 
 
 def _answered(
-    hf: Holdfast, asking: Question, asked: Asked, wanted: Wanted, settings: RecallSettings
+    hf: Holdfast,
+    asking: Question,
+    asked: Asked,
+    wanted: Wanted,
+    settings: RecallSettings,
+    said: frozenset[str],
 ) -> tuple[Answered, list[Shelf]] | None:
     where = logs(hf, asked)
     unfinished = _unfinished(hf, asked, wanted)
@@ -79,7 +98,7 @@ def _answered(
             )
         ]
         embedders = hf.library.embedders()
-        found = answer(asking, shelves, embedders, settings=settings)
+        found = answer(asking, shelves, embedders, settings=settings, said=said)
         hf.library.troubles = found.troubles
     return found, shelves
 

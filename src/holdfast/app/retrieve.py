@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec.structs import replace
 
 from holdfast.capture.stamp import timestamp
 from holdfast.errors import Invalid
 from holdfast.model.memories import Memory, current, visible
-from holdfast.model.search import EVERYBODY
+from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.views import knowledge
 
 from .asking import Asked, check_k, logs, mended, wanted_by
@@ -42,36 +42,48 @@ def recent(hf: Holdfast, hours: float, k: int, asked: Asked) -> list[Memory]:
     if not number or not 0 < hours <= _LONGEST:
         raise Invalid(f"hours is a number above 0, up to a century, not {hours!r}")
     since = timestamp(max(0, round(hf.clock.now_ms() - hours * 3_600_000)))
-    narrowed = msgspec.structs.replace(asked, since=since)
+    narrowed = replace(asked, since=since)
     return mended(hf, asked, lambda: _latest(hf, narrowed, ("what:memory",), k))
 
 
 def _latest(hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int) -> list[Memory]:
-    return [memory for memory, _ in labelled(hf, asked, any_label, most)]
+    return [memory for memory, _ in labelled(hf, asked, [any_label], most)[0]]
 
 
 def labelled(
-    hf: Holdfast, asked: Asked, any_label: tuple[str, ...], most: int
-) -> list[tuple[Memory, str]]:
-    """Current memories with any of these labels, the newest first, each with its project."""
-    wanted = msgspec.structs.replace(wanted_by(hf, asked), any_label=any_label)
+    hf: Holdfast, asked: Asked, groups: Sequence[tuple[str, ...]], most: int
+) -> list[list[tuple[Memory, str]]]:
+    """For each group the current memories with any of its labels, the newest first.
+
+    Each is named with its project.
+    """
+    wanted = wanted_by(hf, asked)
     now = timestamp(wanted.now)
-    memories: list[tuple[Memory, str]] = []
+    found: list[list[tuple[Memory, str]]] = [[] for _ in groups]
     for log in logs(hf, asked):
-        with log.library.shelves([asked.user, EVERYBODY], wanted) as shelves:
-            ids = [
-                document.id
-                for shelf in shelves
-                for document in shelf.index.documents(
-                    shelf.number, shelf.index.latest(shelf.number, wanted, most)
-                ).values()
-            ]
-        memories += [(m, log.project.id) for m in _rows(log, ids) if current(m, now)]
-    mine = [one for one in memories if visible(one[0], asked.user, asked.agent)]
-    return sorted(mine, key=lambda one: (_backwards(one[0].created_at), one[0].id))[:most]
+        ids = [_ids(log, asked, replace(wanted, any_label=group), most) for group in groups]
+        rows = _rows(log, {one for of in ids for one in of})
+        mine = {m.id: m for m in rows if current(m, now) and visible(m, asked.user, asked.agent)}
+        for group, of in zip(found, ids, strict=True):
+            group += [(mine[one], log.project.id) for one in of if one in mine]
+    return [
+        sorted(group, key=lambda one: (_backwards(one[0].created_at), one[0].id))[:most]
+        for group in found
+    ]
 
 
-def _rows(log: Holdfast, ids: Sequence[str]) -> list[Memory]:
+def _ids(log: Holdfast, asked: Asked, wanted: Wanted, most: int) -> list[str]:
+    with log.library.shelves([asked.user, EVERYBODY], wanted) as shelves:
+        return [
+            document.id
+            for shelf in shelves
+            for document in shelf.index.documents(
+                shelf.number, shelf.index.latest(shelf.number, wanted, most)
+            ).values()
+        ]
+
+
+def _rows(log: Holdfast, ids: Iterable[str]) -> list[Memory]:
     found = log.views.read(lambda reading: [knowledge.memory(reading, one) for one in ids])
     return [memory for memory in found if memory is not None]
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from holdfast.compose import items
 from holdfast.compose.items import Item
 from holdfast.compose.sources import Correction, Situation, Thread
@@ -13,7 +15,7 @@ from holdfast.documents.whole import whole
 from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
-from holdfast.model.memories import Memory, at_seq, current, plain, state
+from holdfast.model.memories import Memory, at_seq, current, state
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
 from holdfast.model.sessions import SessionState
@@ -43,16 +45,17 @@ _REMEMBERED = ("memory", "topic", "correction")
 
 
 def found_for(s: Session, wanted: Wanted, first: int, room: int, said: frozenset[str]) -> Found:
-    """What recall finds beside the conversation from an event on, as much as could be shown."""
+    """What recall finds beside the conversation from an event on, as much as could be shown.
+
+    What merely repeats the conversation comes last and is worth nothing.
+    """
     hf, signals = s._hf, wanted.signals
     query = "\n".join(filter(None, (wanted.query, signals.file, *signals.errors)))
     asked = Asked(user=s.principal, agent=s.agent, seen=(s.id, first))
     most = min(_MOST_HITS, max(wanted.compose.candidates, room // _SHORTEST))
     doubtful = wanted.compose.floor / _DOUBTFUL
-    found = recall.recall(hf, query, most, asked, min_relevance=doubtful, settings=wanted.recall)
-    if any(plain(hit.full) in said for hit in found):  # it took the others' part of the answer
-        return recall.recall(hf, query, most, asked, min_relevance=0.0, settings=wanted.recall)
-    return found
+    found, repeated = recall.found_beside(hf, query, most, asked, doubtful, wanted.recall, said)
+    return replace(found, hits=(*found.hits, *repeated))
 
 
 def of_a_turn(
@@ -74,8 +77,7 @@ def of_a_turn(
         spans=_spans(s._hf, found),
         threads=_threads(s, shown),
         corrections=standing.corrections(),
-        important=_labelled(s, ("important",)),
-        recall=wanted.recall,
+        important=_labelled(s, ("important",))[0],
         shown=shown,
         said=said,
         again=again,
@@ -84,21 +86,28 @@ def of_a_turn(
 
 def of_an_epoch(s: Session, wanted: Wanted) -> Situation:
     """What an epoch begins with."""
+    rules, habits, episodes, latest = _labelled(
+        s,
+        ("category:rules", "category:preferences"),
+        ("category:skills",),
+        ("kind:episode",),
+        ("what:memory",),
+    )
     return Situation(
         settings=wanted.compose,
         project=s._hf.project.id,
         signals=wanted.signals,
-        rules=_labelled(s, ("category:rules", "category:preferences")),
-        habits=_labelled(s, ("category:skills",)),
-        episodes=_labelled(s, ("kind:episode",)),
-        latest=_labelled(s, ("what:memory",)),
+        rules=rules,
+        habits=habits,
+        episodes=episodes,
+        latest=latest,
     )
 
 
-def _labelled(s: Session, labels: tuple[str, ...]) -> list[tuple[Memory, str]]:
+def _labelled(s: Session, *groups: tuple[str, ...]) -> list[list[tuple[Memory, str]]]:
     hf, asked = s._hf, Asked(user=s.principal, agent=s.agent)
-    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, labels, _MOST))
-    return [(memory, "" if of == hf.project.id else of) for memory, of in found]
+    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, groups, _MOST))
+    return [[(memory, "" if of == hf.project.id else of) for memory, of in one] for one in found]
 
 
 def _spans(hf: Holdfast, found: Found) -> dict[str, tuple[int, ...]]:

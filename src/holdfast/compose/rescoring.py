@@ -2,7 +2,7 @@
 
 A part is a weight of the settings times what was measured; with another weight it counts as much more or
 less. What was not measured, because its weight was zero, stays unknown. Relevance is a share of one
-answer, so when a candidate is none any more, the others share anew.
+answer, so when one weight changes, all candidates share anew.
 """
 
 from __future__ import annotations
@@ -27,22 +27,16 @@ def rescored(
 ) -> list[Weighed]:
     """The candidates as they would have been scored; those recall did not find stay as they are."""
     found = [one for one in candidates if "relevance" in one.parts]
-    made = iter(shared([one.parts for one in found], before, after))
+    made = iter(_shared([one.parts for one in found], before, after))
     return [_with(one, next(made)) if "relevance" in one.parts else one for one in candidates]
 
 
-def shared(
-    found: Sequence[Parts],
-    before: RecallSettings,
-    after: RecallSettings,
-    left_out: frozenset[int] = frozenset(),
-) -> list[Parts]:
-    """The parts of each as other settings, or others left out, would have made them."""
+def _shared(found: Sequence[Parts], before: RecallSettings, after: RecallSettings) -> list[Parts]:
+    """The parts of each as other settings would have made them."""
     if not found:
         return []
     new = [_score(parts, before, after) for parts in found]
-    counted = [score for n, score in enumerate(new) if n not in left_out] or new
-    level = _log_sum(sorted(counted, reverse=True)[: after.answer_among])
+    level = _log_sum(sorted(new, reverse=True)[: after.answer_among])
     there = _there(found, before)
     return [
         _made(
@@ -52,7 +46,7 @@ def shared(
     ]
 
 
-def score_of(parts: Parts) -> float:
+def _score_of(parts: Parts) -> float:
     """What a candidate is ranked by."""
     bonus = 1 + sum(parts.get(name, 0.0) for name in _SHARES)
     return parts["relevance"] * bonus * math.exp(parts.get("breadth", 0.0))
@@ -87,7 +81,7 @@ def _made(parts: Parts, relevance: float, before: RecallSettings, after: RecallS
 
 
 def _with(one: Weighed, parts: Parts) -> Weighed:
-    return replace(one, relevance=parts["relevance"], score=score_of(parts), parts=dict(parts))
+    return replace(one, relevance=parts["relevance"], score=_score_of(parts), parts=dict(parts))
 
 
 def _logistic(x: float) -> float:

@@ -13,13 +13,12 @@ from holdfast.model.compose import ComposeSettings
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, plain
 from holdfast.model.packs import Signals
-from holdfast.model.recall import Hit, RecallSettings
+from holdfast.model.recall import Hit
 from holdfast.text.quoting import quoted
 
 from . import items
 from .choosing import Candidate
 from .items import Item
-from .rescoring import score_of, shared
 
 #: what an unsettled error, a failed gate, an open task of this session is worth beside a hit
 _OPEN = 0.5
@@ -56,7 +55,6 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     settings: ComposeSettings
     project: str
     signals: Signals = Signals()
-    recall: RecallSettings = RecallSettings()
     hits: Sequence[Hit] = ()
     #: of the parts of documents among them, where in the whole text they lie
     spans: Mapping[str, tuple[int, ...]] = {}
@@ -101,26 +99,18 @@ def open_threads(of: Situation) -> Iterator[Candidate]:
 
 
 def found(of: Situation) -> Iterator[Candidate]:
-    """What recall found: decisions and errors are critical, the rest is relevant.
-
-    What the conversation says already takes no part of the answer; the others share it anew.
-    """
-    said = frozenset(n for n, hit in enumerate(of.hits) if plain(hit.full) in of.said)
-    parts = [hit.parts for hit in of.hits]
-    if said:
-        parts = [dict(one) for one in shared(parts, of.recall, of.recall, said)]
-    for n, hit in enumerate(of.hits):
+    """What recall found: decisions and errors are critical, the rest is relevant."""
+    for hit in of.hits:
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
-        relevance = parts[n]["relevance"] if n not in said else hit.relevance
-        unlikely = relevance < of.settings.floor
+        unlikely, repeats = hit.relevance < of.settings.floor, plain(hit.full) in of.said
         yield Candidate(
-            item=_of_hit(of, hit, whole=unlikely or n in said),
+            item=_of_hit(of, hit, whole=unlikely or repeats),
             section="critical" if critical else "relevant",
-            score=score_of(parts[n]) if said else hit.score,
-            relevance=relevance,
-            parts=dict(parts[n]),
-            verdict="duplicate" if n in said else "floor" if unlikely else "",
-            why="the conversation says the same" if n in said else "",
+            score=hit.score,
+            relevance=hit.relevance,
+            parts=dict(hit.parts),
+            verdict="duplicate" if repeats else "floor" if unlikely else "",
+            why="the conversation says the same" if repeats else "",
         )
 
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
+from holdfast.model.memories import plain
 from holdfast.model.recall import RecallSettings
 from holdfast.ports.embed import Embedder
 
-from .gather import Gatherer, Shelf, queries, rare
+from .gather import Candidate, Gatherer, Shelf, queries, rare
 from .question import Question
 from .rank import by_relevance
 from .score import Scored, Scorer
@@ -25,6 +26,8 @@ class Answered(msgspec.Struct, frozen=True, kw_only=True):
     beside: list[tuple[str, ...]]
     #: what embedders that could not be used said
     troubles: list[str]
+    #: those that only repeat what the asker has before him; they take no part of the answer
+    repeated: list[Candidate] = []
 
 
 def answer(
@@ -33,18 +36,27 @@ def answer(
     embedders: Sequence[Embedder],
     *,
     settings: RecallSettings,
+    said: frozenset[str] = frozenset(),
 ) -> Answered:
-    """The pool of a question, ranked by relevance."""
+    """The pool of a question, ranked by relevance, without what merely repeats what is said."""
     rarity = rare(shelves, asked, settings)
     seen, troubles = queries(embedders, asked, rarity)
     pool = Gatherer(asked, settings, seen, rarity).pool(shelves)
-    scored = Scorer(asked, rarity, settings, shelves, seen).score(pool)
+    repeated = [one for one in pool if _says(one) in said] if said else []
+    known = {id(one) for one in repeated}
+    new = [one for one in pool if id(one) not in known]
+    scored = Scorer(asked, rarity, settings, shelves, seen).score(new)
     return Answered(
         scored=scored,
         order=by_relevance(scored),
         beside=_beside(scored, shelves),
         troubles=troubles,
+        repeated=repeated,
     )
+
+
+def _says(candidate: Candidate) -> str:
+    return plain(" ".join(passage.text for passage in candidate.passages))
 
 
 def _beside(scored: Scored, shelves: Sequence[Shelf]) -> list[tuple[str, ...]]:

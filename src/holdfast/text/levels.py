@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -18,6 +19,8 @@ LONGEST_COMPRESSED = 80
 LONGEST_INDEX = 50
 #: what is no longer need not lose a word
 _SHORT = 40
+#: characters of a text whose levels are kept at hand, as the same one is shown again and again
+_REMEMBERED = 4_096
 
 
 class Levels(msgspec.Struct, frozen=True):
@@ -70,6 +73,11 @@ def levels(  # noqa: PLR0913 - one name for each field of a memory
         steps=tuple(step for step in map(one_line, steps) if step),
         trigger=plain[4],
     )
+    return _made(kind, said) if len(text) <= _REMEMBERED else _made.__wrapped__(kind, said)
+
+
+@lru_cache(maxsize=2_048)
+def _made(kind: str, said: _Said) -> Levels:
     if kind in ("pattern", "workflow"):
         return _procedure(said)
     return _fact(said) if kind == "fact" else _episode(said)
@@ -172,6 +180,11 @@ def shown_as(kind: str, text: str) -> Levels:
     if not text.strip():
         return Levels(text, "", "", "")
     rules = _SHOWN.get(kind, _SHOWN["turn"])
+    return _shown(rules, text) if len(text) <= _REMEMBERED else _shown.__wrapped__(rules, text)
+
+
+@lru_cache(maxsize=2_048)
+def _shown(rules: _Rules, text: str) -> Levels:
     room = min(MOST_SUMMARY, max(LONGEST_SUMMARY, int(_SHARE * len(text))))
     short = text
     if len(text) > room or not is_closed(text):

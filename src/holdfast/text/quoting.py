@@ -30,8 +30,9 @@ def clean(text: str) -> str:
     """Without controls and without what is not seen; lines end in one way."""
     if _PLAIN.fullmatch(text):
         return text
-    kept = (sign for sign in _NEW_LINE.sub("\n", text) if not _hidden(sign))
-    return "".join(kept)
+    lines = _NEW_LINE.sub("\n", text)
+    hidden = {ord(sign): None for sign in set(lines) if _hidden(sign)}
+    return lines.translate(hidden) if hidden else lines
 
 
 def _hidden(sign: str) -> bool:
