@@ -5,10 +5,11 @@
 DATA is a folder with `swe-agent/`, `tau-bench/`, `beam/` and `locomo/`. Every different text in it is
 shown as a turn, as code (fenced blocks, windows of a file), as tool output or as a document (turns with
 headings, system prompts, the parts of a policy), and remembered as a fact (a sentence), an episode (ten
-turns) or a workflow (the commands of a trajectory, the calls of a dialogue). Of each level that leaves
-something out: the share of the text's key terms (`bench/key_terms.py`) that it keeps, averaged over the
-texts; the same of the text's first tokens, and of its first and last ones, as many as the level has. The
-cuts may end anywhere and need no mark for what they leave out.
+turns), a pattern (a sentence that says when, with the one behind it) or a workflow (the commands of a
+trajectory, the calls of a dialogue). Of each level that leaves something out: the share of the text's
+key terms (`bench/key_terms.py`) that it keeps, averaged over the texts; the same of the text's first
+tokens, and of its first and last ones, as many as the level has. The cuts may end anywhere and need no
+mark for what they leave out.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from holdfast.text.levels import Levels, levels, shown_as
 from holdfast.text.sentences import sentences
 
 SHOWN = ("turn", "code", "tool_output", "document")
-KINDS = (*SHOWN, "fact", "episode", "workflow")
+KINDS = (*SHOWN, "fact", "episode", "pattern", "workflow")
 LEVELS = ("summary", "compressed", "index")
-#: at these every kind should keep more than the first tokens do
-JUDGED = ("summary", "compressed")
+#: at these every kind should keep more than a cut does
+JUDGED = LEVELS
 ENCODING = "o200k_base"
 _SAID: tuple[Dataset, ...] = ("beam", "locomo")
 _TURNS = 10
@@ -49,6 +50,7 @@ _HEADINGS, _LINES = 3, 8
 _FENCED = re.compile(r"^```[^\n`]*\n(.*?)\n```", re.MULTILINE | re.DOTALL)
 _LISTED = re.compile(r"^\d+:", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
+_CONDITION = re.compile(r"(?:if|when|whenever|before|after|unless|once)\b", re.IGNORECASE)
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 
 
@@ -136,7 +138,7 @@ def _conversation(source: str, conversation: Conversation) -> Iterator[Sample]:
         yield Sample("document" if page else "turn", source, turn.text)
         for block in _FENCED.findall(turn.text):
             yield Sample("code", source, block)
-        yield from _facts(source, _FENCED.sub("", turn.text))
+        yield from _sayings(source, _FENCED.sub("", turn.text))
     told = [f"{turn.speaker or turn.role}: {turn.text}" for turn in conversation.turns]
     yield from _episodes(source, told)
 
@@ -152,7 +154,7 @@ def _trajectory(source: str, run: _Trajectory) -> Iterator[Sample]:
         listed = [line for line in seen.splitlines() if _LISTED.match(line)]
         if len(listed) > _LINES:
             yield Sample("code", source, "\n".join(_LISTED.sub("", line) for line in listed))
-        yield from _facts(source, step.thought or "")
+        yield from _sayings(source, step.thought or "")
     told = [f"{one.thought}\n{one.action}\n{one.observation}" for one in run.trajectory]
     yield from _episodes(source, told)
     commands = [one.action.strip().partition("\n")[0] for one in run.trajectory]
@@ -169,17 +171,20 @@ def _dialogue(source: str, dialogue: _Dialogue) -> Iterator[Sample]:
             yield Sample("tool_output", source, text)
         else:
             yield Sample("turn", source, text)
-            yield from _facts(source, text)
+            yield from _sayings(source, text)
     yield from _episodes(source, [f"{role}: {text}" for role, text in said if role != "system"])
     calls = [msgspec.convert(one.tool_calls or [], list[_Call]) for one in dialogue.traj]
     named = [call.function for some in calls for call in some]
     yield _workflow(source, [f"{one.name} {one.arguments}" for one in named])
 
 
-def _facts(source: str, text: str) -> Iterator[Sample]:
-    for sentence in sentences(text):
+def _sayings(source: str, text: str) -> Iterator[Sample]:
+    said = sentences(text)
+    for place, sentence in enumerate(said):
         if len(sentence) > _SENTENCE:
             yield Sample("fact", source, sentence)
+        if _CONDITION.match(sentence):
+            yield Sample("pattern", source, " ".join(said[place : place + 2]))
 
 
 def _episodes(source: str, told: Sequence[str]) -> Iterator[Sample]:
@@ -296,7 +301,7 @@ def main() -> None:
     show("Key terms kept, percent, in as many tokens as the level has", rows, as_json=given.json)
     if not given.json:
         first = beaten(rows, "first tokens", JUDGED)
-        ends = beaten(rows, "first and last", LEVELS)
+        ends = beaten(rows, "first and last", JUDGED)
         print(f"the first tokens keep as much: {'; '.join(first) or 'nowhere'}")
         print(f"the first and last tokens keep as much: {'; '.join(ends) or 'nowhere'}")
 

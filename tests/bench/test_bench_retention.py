@@ -123,7 +123,11 @@ def test_rows_are_averages_over_texts_and_over_each_set() -> None:
 
 def trajectories(data: Path) -> None:
     steps: list[dict[str, str | None]] = [
-        {"action": "open src/shop.py 12\n", "observation": _SAID, "thought": _SAID}
+        {
+            "action": "open src/shop.py 12\n",
+            "observation": _SAID,
+            "thought": f"{_SAID} If a price is negative, raise an error.",
+        }
     ]
     steps += [{"action": f"python test_{n}.py --verbose", "observation": str(n)} for n in range(30)]
     listed = "\n".join(f"{n}:def rate_{n}(basket_{n}): return {n}" for n in range(60))

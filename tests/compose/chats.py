@@ -20,6 +20,8 @@ Message = dict[str, Any]
 def check_openai(messages: Sequence[Message]) -> None:
     """Roles, shapes, and each answer behind the call it answers."""
     waiting: set[str] = set()
+    ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
+    assert len(set(ids)) == len(ids), "two calls of one id"
     for message in messages:
         role = message["role"]
         if role == "tool":
@@ -34,7 +36,6 @@ def check_openai(messages: Sequence[Message]) -> None:
             assert role == "assistant"
             assert message["content"] is None
             waiting = {_openai_call(call) for call in message["tool_calls"]}
-            assert len(waiting) == len(message["tool_calls"]), "two calls of one id"
         else:
             assert message.keys() == {"role", "content"}
             assert message["content"].strip(), "nothing is said"
@@ -58,6 +59,11 @@ def check_anthropic(system: Sequence[Message], messages: Sequence[Message]) -> N
     for block in everything:
         if block["type"] == "text":
             assert block["text"].strip(), "nothing is said"
+    ids = [block["id"] for block in everything if block["type"] == "tool_use"]
+    assert len(set(ids)) == len(ids), "two calls of one id"
+    if messages and messages[-1]["role"] == "assistant":
+        last = messages[-1]["content"][-1].get("text", "")
+        assert last == last.rstrip(), "the end is blank"
     roles = [message["role"] for message in messages]
     assert roles == [("user", "assistant")[n % 2] for n in range(len(roles))]
     asked: list[str] = []
@@ -69,7 +75,6 @@ def check_anthropic(system: Sequence[Message], messages: Sequence[Message]) -> N
         assert sorted(block["tool_use_id"] for block in answers) == sorted(asked)
         asked = [_anthropic_call(block) for block in content if block["type"] == "tool_use"]
         assert not asked or message["role"] == "assistant"
-        assert len(set(asked)) == len(asked), "two calls of one id"
     assert not asked, "a call without its answer"
 
 

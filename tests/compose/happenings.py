@@ -45,21 +45,23 @@ def event(n: int, kind: str, payload: dict[str, Any], event_id: str = "") -> Eve
 _blank = st.sampled_from(["", " ", "\n", "\t \n", "\u200b", "\x00"])
 _texts = st.one_of(said, said, said, _blank)
 _tools = st.sampled_from(["Bash", "Read", "mcp.search:find it", "<hf:memory>", "", "gré\u200bp"])
-_asked = st.dictionaries(hostile | sentences, hostile | sentences | st.integers(), max_size=2)
+_objects = st.dictionaries(hostile | sentences, hostile | sentences | st.integers(), max_size=2)
+_asked = _objects | _objects | hostile | st.lists(sentences, max_size=2) | st.none()
 
 
 @st.composite
 def _used(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
-    """Calls of tools with their answers, in any order; now and then one is missing."""
+    """Calls of tools with their answers, in any order; now and then one is missing or comes twice."""
     tools = draw(st.lists(_tools, min_size=1, max_size=3))
-    named, asked, text = draw(st.booleans()), draw(_asked), draw(said)
-    own = [{"call_id": f"call-{n}"} if named else {} for n in range(len(tools))]
+    named, asked, text = draw(st.sampled_from(["", "call-{}", "x"])), draw(_asked), draw(said)
+    own = [{"call_id": named.format(n)} if named else {} for n in range(len(tools))]
     both = list(zip(tools, own, strict=True))
     calls = [("tool_call", {"tool": tool, "input": asked, **mine}) for tool, mine in both]
     answers = [("tool_result", {"tool": tool, "text": text, **mine}) for tool, mine in both]
     answers = draw(st.permutations(answers))
     missing = draw(st.sampled_from(["none", "none", "none", "call", "answer"]))
-    return [*calls[missing == "call" :], *answers[missing == "answer" :]]
+    again = answers[:1] if draw(st.integers(0, 3)) == 0 else []
+    return [*calls[missing == "call" :], *answers[missing == "answer" :], *again]
 
 
 @st.composite

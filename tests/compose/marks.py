@@ -11,16 +11,28 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-#: what opens or closes a mark of ours, or one of a model's own template, however it is spaced
-SUSPECT = re.compile(r"[<\uff1c\ufe64]\s*/?\s*(?:hf\s*:|\|)", re.IGNORECASE)
+#: what opens or closes a mark of ours, or one of a model's own template
+SUSPECT = re.compile(
+    r"<\s*+/?+\s*+(?:(?i:hf)\s*+:|\|)|</?\w{1,30}\|>|</?(?:s|bos|eos|(?:start|end)_of_turn)>|<</?SYS>>"
+    r"|\[/?INST\]|(?:\A|\n\n)(?:Human|Assistant):",
+)
 _MARK = re.compile(r'<(/?)hf:([a-z]+)((?: [a-z]+="[^"]*")*)>')
 _NUMBER = re.compile(r"^\[(\d+)(\+?)\] ", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'([a-z]+)="([^"]*)"')
-#: what hides, reorders or carries a hidden text
+#: what hides, reorders, fills, is nobody's or carries a hidden text, of whatever version of Unicode
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
-    "\U000e0000-\U000e01ef]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\uf8ff\ufdd0-\ufdef\ufe00-\ufe0d\ufeff\uffa0"
+    "\ufff0-\ufff8\ufffe\uffff\U00013430-\U0001343f\U00016fe4\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff\U000f0000-\U0010ffff"
+    + "".join(
+        chr(plane + last) for plane in range(0, 0xF0000, 0x10000) for last in (0xFFFE, 0xFFFF)
+    )
+    + "]"
 )
+#: what selects a picture or a text, and has nothing before it that could be either
+_STRAY = re.compile("(?:^|[^\u00a9\u00ae\u2000-\u33ff\U0001f000-\U0001faff])[\ufe0e\ufe0f]")
+_KEYS = re.compile("[#*0-9]\ufe0f\u20e3")
 
 
 class Block(NamedTuple):
@@ -52,18 +64,19 @@ def blocks(text: str) -> list[Block]:
             opening = mark
     assert opening is None, "a block is never closed"
     emitted = 2 * len(found)
-    assert len(SUSPECT.findall(text)) == emitted, "something else passes for a mark"
+    assert len(suspects(text)) == emitted, "something else passes for a mark"
     return found
 
 
 def unseen(text: str) -> list[str]:
     """The controls and hidden signs that are left in a text."""
-    controls = [
-        sign
-        for sign in text
-        if unicodedata.category(sign) in ("Cc", "Cs", "Co", "Cn") and sign not in "\n\t"
-    ]
-    return [*controls, *_UNSEEN.findall(text)]
+    return [*_UNSEEN.findall(text), *_STRAY.findall(_KEYS.sub("", text))]
+
+
+def suspects(text: str) -> list[str]:
+    """All that passes for a mark once signs of one meaning are alike and what is not seen is gone."""
+    seen = re.sub("[\ufe0e\ufe0f]", "", _UNSEEN.sub("", text))
+    return [found[0] for found in SUSPECT.finditer(unicodedata.normalize("NFKC", seen))]
 
 
 def entries(block: Block) -> dict[int, str]:

@@ -231,6 +231,7 @@ def test_a_factor_that_is_none_is_refused(factor: float) -> None:
         ("qwen2.5-coder:7b", "qwen3", 1.0),
         ("mistral-large-latest", "mistral_v3", 1.0),
         ("mistral.mistral-large-2402-v1:0", "mistral_v2", 1.0),
+        ("qwen2.5-coder", "qwen3", 1.0),
         ("google/gemma-2-9b-it", "gemma2", 1.0),
         ("models/gemini-2.5-pro", "gemma4", 1.0),
         ("phi-4-mini-instruct", "o200k_base", 1.0),
@@ -263,6 +264,7 @@ def test_the_model_of_the_settings_counts_when_none_is_named() -> None:
 
 def test_an_unknown_model_counts_a_little_more_and_says_so() -> None:
     assert resolve("someone/new-9", TokenSettings()) == Counted("o200k_base", UNKNOWN, False)
+    assert resolve("o3de", TokenSettings()) == Counted("o200k_base", UNKNOWN, False)
     assert resolve("new", TokenSettings(encoding="llama3")) == Counted("llama3", UNKNOWN, False)
 
 
@@ -273,7 +275,7 @@ def test_the_settings_win_over_the_table_and_the_longer_beginning_among_them() -
     )
     assert resolve("gpt-4-turbo", mine) == Counted("llama3", 1.0, True)
     assert resolve("gpt-4.1", mine) == Counted("llama3", 1.0, True)
-    assert resolve("gpt-4o", mine) == Counted("llama3", 1.5, True)
+    assert resolve("gpt-4o", mine) == Counted("o200k_base", 1.5, True)
     assert resolve("gpt-5", mine) == Counted("o200k_base", 1.0, True)
     assert resolve("claude-next", mine) == Counted("o200k_base", 1.2, True)
     assert resolve("claude-opus-4-7", mine) == Counted("o200k_base", 1.2, True)

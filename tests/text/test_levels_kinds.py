@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from holdfast.text.levels import shown_as
+from holdfast.text.levels import levels, shown_as, whole
 
 TURN = """\
 Thanks, Ana! I looked at the login bug this morning. Users were logged out at random, mostly on Mondays.
@@ -302,3 +304,92 @@ def test_what_is_denied_stays_denied() -> None:
     compressed = shown_as("turn", text).compressed
     assert "not applied" in compressed
     assert "never finish" in compressed
+
+
+# ---- what stands among sentences -----------------------------------------------------------------
+
+REPORT = """\
+Traceback (most recent call last):
+  File "/app/src/billing/invoice.py", line 88, in total
+    return sum(line.amount for line in self.lines)
+  File "/app/src/billing/line.py", line 17, in amount
+    return Decimal(self.price) * self.quantity
+decimal.InvalidOperation: [<class 'decimal.ConversionSyntax'>]
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/app/src/render.py", line 44, in render
+    raise RenderError(f"invoice {invoice.id} has no total") from exc
+billing.errors.RenderError: invoice 4711 has no total
+"""
+
+
+def test_what_went_wrong_in_a_turn_keeps_its_error() -> None:
+    text = f'I get this when rendering:\n\n```\n{REPORT}```\n\nCan you fix it? A price is "12,50" there.'
+    short = shown_as("turn", text).summary
+    assert "\nbilling.errors.RenderError: invoice 4711 has no total\n```" in short
+    assert short.count("```") == 2
+
+
+@pytest.mark.parametrize("kind", ["turn", "document"])
+def test_a_table_keeps_its_head(kind: str) -> None:
+    rows = "".join(f"| svc{n} | {n * 3} EUR | team{n % 4} |\n" for n in range(60))
+    text = (
+        f"Our services:\n\n| name | cost | owner |\n|---|---|---|\n{rows}\nThe total is 5310 EUR."
+    )
+    lines = shown_as(kind, text).summary.splitlines()
+    head = next(
+        place for place, line in enumerate(lines) if line.startswith("| name | cost | owner |")
+    )
+    assert any(line.startswith("| svc") for line in lines[head:])
+    assert not any(line.startswith("| svc") for line in lines[:head])
+
+
+@pytest.mark.parametrize("kind", ["turn", "code", "tool_output", "document"])
+@pytest.mark.parametrize("text", ["x" * 5_000, "🏳️‍🌈" * 300, "eyJhbGciOi" * 300])
+def test_one_very_long_word_is_shown_by_its_beginning(kind: str, text: str) -> None:
+    found = shown_as(kind, text)
+    for level, least in ((found.summary, 100), (found.compressed, 100), (found.index, 40)):
+        assert level.endswith("…")
+        assert len(level) >= least
+        assert text.startswith(level.rstrip("… "))
+
+
+def test_a_memory_shows_its_code_as_code() -> None:
+    text = (
+        "We fixed the importer of the shop. The fix was found by Ana:\n\n```python\nimport csv\n"
+        'def load(path):\n    with open(path, encoding="utf-8-sig") as f:\n'
+        '        return list(csv.DictReader(f, delimiter=";"))\n```\n\n'
+        "Afterwards all 12,044 rows were imported and the nightly job went green again. Ana reviewed it "
+        "on Friday, and Ben deployed it to staging with make deploy ENV=staging."
+    )
+    for kind in ("episode", "fact", "pattern"):
+        for line in levels(kind, text).summary.split("`")[::2]:
+            assert not re.search("def|with open|return|import csv", line)
+    found = levels("fact", "Always call:\n```python\nimport db\n\ndb.connect(timeout=30)\n```")
+    assert found.summary == "Always call: `db.connect(timeout=30) …`"
+    assert levels("fact", "```\nmake deploy\n```").summary == "`make deploy`"
+    many = levels("episode", "```\nx = 1\ny = 2\n```\n" * 5_000)
+    assert many.summary == "`x = 1 …` `x = 1 …`"
+
+
+def test_the_whole_of_a_workflow_has_its_steps() -> None:
+    steps = ["fuel the tank", "count down", "light it"]
+    told = whole("How to release a rocket", "release", steps)
+    assert told == "How to release a rocket\nrelease: fuel the tank→count down→light it"
+    found = levels("workflow", "How to release a rocket", trigger="release", steps=steps)
+    assert found.full == told
+    assert whole(told, "release", steps) == told
+    assert whole("", "release", steps) == "release: fuel the tank→count down→light it"
+    assert whole("As it is", "release", []) == "As it is"
+
+
+def test_a_workflow_without_a_name_is_called_by_its_steps() -> None:
+    steps = [
+        "git pull",
+        "make test",
+        "make deploy ENV=staging",
+        "curl https://shop.example.com/health",
+    ]
+    assert levels("workflow", "", steps=steps).index == "git pull→make test, deploy ENV=staging …"

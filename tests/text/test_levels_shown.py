@@ -44,7 +44,7 @@ def _bare(text: str) -> str:
     return " ".join(text.split())
 
 
-def _open_fence(level: str) -> str:
+def open_fence(level: str) -> str:
     """The fence that is still open at the end of a level, by the rules of Markdown."""
     fence = ""
     for line in level.splitlines():
@@ -56,6 +56,11 @@ def _open_fence(level: str) -> str:
         elif fence and found[1].startswith(fence) and not found[2].strip():
             fence = ""
     return fence
+
+
+def unclosed(shown: str) -> str:
+    """The same of a text that may underline its headings with tildes."""
+    return open_fence(re.sub("~{4,}", "", shown))
 
 
 def check(text: str, found: Levels) -> None:
@@ -71,7 +76,7 @@ def check(text: str, found: Levels) -> None:
     assert len(found.index.splitlines()) <= 1
     for level in levels:
         assert bool(level.strip()) == bool(text.strip())
-        assert not _open_fence(level)
+        assert not open_fence(level)
         assert level.count("```") % 2 == 0
         assert "…" in level or _bare(level) == _bare(text)
 
@@ -134,7 +139,7 @@ def test_a_million_characters_in_one_line(kind: str, name: str) -> None:
     check(HOSTILE[name], shown_as(kind, HOSTILE[name]))
 
 
-_LARGE = {
+LARGE = {
     "fences": "```\n" * 60_000,
     "nested fences": "````\n```\n" * 30_000,
     "one string": '{"a": "' + "x" * 250_000,
@@ -156,9 +161,9 @@ _LARGE = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", _LARGE)
+@pytest.mark.parametrize("name", LARGE)
 def test_very_much_of_what_the_rules_look_for(kind: str, name: str) -> None:
-    check(_LARGE[name], shown_as(kind, _LARGE[name]))
+    check(LARGE[name], shown_as(kind, LARGE[name]))
 
 
 @pytest.mark.parametrize("kind", ["turn", "tool_output"])

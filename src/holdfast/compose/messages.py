@@ -1,29 +1,29 @@
 """A context as messages, in the formats models take.
 
 Only the caller's own system text and a person's own rules stand in the system part; whatever else is
-remembered is said in the user's part, quoted. A tool call and its result stay together, or both are told
-as text.
+remembered is said in the user's part, quoted. Calls of tools and their results stay together, or all of
+them are told as text. Which of both is known as soon as something else follows, and never changes: the
+messages of a context begin those of the next one in its epoch, but for what passes and for calls at its
+end that wait for a result.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from holdfast.model.events import Event
-from holdfast.text.quoting import quoted_json
+from holdfast.text.quoting import clean, quoted_json
 
 from .render import Part
 
-#: where Anthropic's cache may break, at most
-_BREAKS = 4
 _GOES_ON = "(the conversation goes on)"
 _MESSAGES = ("user_message", "model_message")
-#: what a tool and a call may be called
+#: what a tool may be called
 _NAME = re.compile("[a-zA-Z0-9_-]{1,64}")
 
 
@@ -32,37 +32,47 @@ class Said(msgspec.Struct, kw_only=True):
 
     role: str
     text: str = ""
-    #: a tool call, or the answer to one: its id, the tool, what it was asked
+    #: a tool call: its id, the tool, what it was asked
     call: tuple[str, str, Any] | None = None
+    #: the call this is the result of
     answers: str = ""
-    stable: bool = True
     section: str = ""
+    #: the part with which it was known how this is said; none while that is not known, or it passes
+    known: int | None = None
 
 
 def said(parts: Sequence[Part]) -> list[Said]:
-    """The parts as things said, calls with their answers."""
-    pairs = _pairs(parts)
+    """The parts as things said, calls with their results."""
+    heard = [(n, part) for n, part in enumerate(parts) if not _silent(part)]
+    calls = _Calls([(n, part) for n, part in heard if not part.passing])
     found = []
-    for n, part in enumerate(parts):
-        spoken = part.event is not None and part.event.kind in _MESSAGES
-        if part.role == "tools" or not (part.body if spoken else part.text).strip():
-            continue
+    for n, part in heard:
         one = Said(
             role=_role(part),
-            text=part.body or part.text,
-            stable=not part.passing,
+            text=part.body if part.body.strip() else part.text,
             section=part.section,
+            known=calls.known.get(n),
         )
-        if n in pairs and part.event is not None:
-            call_id, tool, asked = pairs[n]
+        if n in calls.pairs:
+            call_id, tool, asked = calls.pairs[n]
             if part.role == "call":
                 one.call = (call_id, tool, asked)
             else:
                 one.answers = call_id
         elif part.role in ("call", "tool"):
-            one.role, one.text = ("assistant" if part.role == "call" else "user"), part.text
+            one.role, one.text = "user", part.text
+        if one.role == "assistant":
+            one.text = one.text.rstrip()
         found.append(one)
     return found
+
+
+def _silent(part: Part) -> bool:
+    """Does a model hear nothing of it? Tools are handed over by the caller; blanks say nothing."""
+    if part.role == "tools" or not part.text.strip():
+        return True
+    event = part.event if not part.body.strip() else None
+    return event is not None and event.kind in _MESSAGES and not clean(event.text).strip()
 
 
 def _role(part: Part) -> str:
@@ -71,65 +81,88 @@ def _role(part: Part) -> str:
     return part.role
 
 
-def _pairs(parts: Sequence[Part]) -> dict[int, tuple[str, str, Any]]:
-    """The places of calls and of their answers, where each call is answered before anything else."""
-    found: dict[int, tuple[str, str, Any]] = {}
-    start = 0
-    while start < len(parts):
-        if parts[start].role != "call":
-            start += 1
-            continue
-        end = start
-        while end < len(parts) and parts[end].role == "call":
-            end += 1
-        answers = end
-        while answers < len(parts) and parts[answers].role == "tool":
-            answers += 1
-        found |= _matched(parts, range(start, end), range(end, answers))
-        start = max(answers, end)
-    return found
+# ---- calls and results -----------------------------------------------------------------------
 
 
-def _matched(
-    parts: Sequence[Part], calls: range, answers: range
-) -> dict[int, tuple[str, str, Any]]:
-    """All of these calls with all of these answers; nothing where one is left over."""
-    waiting = {n: _named(parts[n].event) for n in calls}
-    if not all(parts[n].whole for n in calls):
-        return {}
-    found: dict[int, tuple[str, str, Any]] = {}
-    for n in answers:
-        name = _named(parts[n].event)
-        call = next((c for c, known in waiting.items() if known == name), None)
-        event = parts[call].event if call is not None else None
-        if call is None or event is None:
-            return {}
-        del waiting[call]
-        tool, asked = _asked(event)
-        if not _NAME.fullmatch(tool):
-            return {}
-        found[call] = found[n] = (_call_id(event), tool, asked)
-    return {} if waiting else found
+class _Calls:
+    """Which calls are told as calls: those made together and all answered before anything else.
+
+    Read from the first part to the last, and nothing that is known changes: a second result of a call
+    that is answered is something else. Ids are the numbers of the calls: short, and no two are alike,
+    whatever the caller's own are.
+    """
+
+    def __init__(self, parts: Sequence[tuple[int, Part]]) -> None:
+        #: by the place of a call or of its result: the id, the tool, what it was asked
+        self.pairs: dict[int, tuple[str, str, Any]] = {}
+        #: by place, the place with which it is known how it is told
+        self.known: dict[int, int] = {}
+        self._parts = dict(parts)
+        self._clear()
+        for n, part in parts:
+            self._take(n, part)
+
+    def _clear(self) -> None:
+        self._calls: list[int] = []
+        self._answers: dict[int, int] = {}
+        self._waiting: dict[str, deque[int]] = {}
+
+    def _take(self, n: int, part: Part) -> None:
+        name = _named(part.event)
+        if part.role == "tool" and self._waiting.get(name):
+            self._answers[n] = self._waiting[name].popleft()
+            if len(self._answers) == len(self._calls):
+                self._pair()
+                self._close(n)
+            return
+        if part.role != "call" or self._answers:
+            self._close(n)
+        if part.role == "call":
+            self._calls.append(n)
+            self._waiting.setdefault(name, deque()).append(n)
+        else:
+            self.known[n] = n
+
+    def _pair(self) -> None:
+        asked = {n: _asked(self._parts[n].event) for n in self._calls}
+        if not all(_NAME.fullmatch(asked[n][0]) and self._parts[n].whole for n in self._calls):
+            return
+        for number, n in enumerate(self._calls, start=len(self.pairs) // 2 + 1):
+            self.pairs[n] = (f"call{number:05d}", *asked[n])
+        for n, call in self._answers.items():
+            self.pairs[n] = self.pairs[call]
+
+    def _close(self, n: int) -> None:
+        self.known |= dict.fromkeys([*self._calls, *self._answers], n)
+        self._clear()
 
 
 def _named(event: Event | None) -> str:
-    given = event.payload if event is not None and isinstance(event.payload, dict) else {}
+    given = _given(event)
     return str(given.get("call_id") or given.get("tool"))
 
 
-def _call_id(event: Event) -> str:
-    """The caller's own id of a call, or the event's, as far as a model takes it."""
-    given = event.payload if isinstance(event.payload, dict) else {}
-    for one in (given.get("call_id"), event.event_id):
-        if isinstance(one, str) and _NAME.fullmatch(one):
-            return one
-    return f"call_{sha256(event.event_id.encode('utf-8', 'replace')).hexdigest()[:24]}"
-
-
-def _asked(event: Event) -> tuple[str, Any]:
-    given = event.payload if isinstance(event.payload, dict) else {}
+def _asked(event: Event | None) -> tuple[str, Any]:
+    """The tool and its arguments; what is no object is one argument, called as in the log."""
+    given = _given(event)
     asked = given.get("input")
-    return str(given.get("tool")), quoted_json(asked) if isinstance(asked, dict) else {}
+    if isinstance(asked, str):
+        asked = _object(asked)
+    if asked is not None and not isinstance(asked, dict):
+        asked = {"input": asked}
+    return str(given.get("tool")), quoted_json(asked or {})
+
+
+def _object(text: str) -> Any:
+    """The object that a text of JSON is, or the text."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return text
+
+
+def _given(event: Event | None) -> dict[str, Any]:
+    return event.payload if event is not None and isinstance(event.payload, dict) else {}
 
 
 # ---- OpenAI ----------------------------------------------------------------------------------
@@ -164,13 +197,18 @@ def _goes_on(made: Sequence[dict[str, Any]], one: Said) -> bool:
 # ---- Anthropic -------------------------------------------------------------------------------
 
 
-def anthropic(parts: Sequence[Part]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The system blocks and the messages as Anthropic takes them, with breaks for its cache."""
+def anthropic(
+    parts: Sequence[Part], before: int = 0
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The system blocks and the messages as Anthropic takes them, with breaks for its cache.
+
+    It takes four: behind the system part, the index, what the context before this one left in the
+    cache (it had the first `before` of these parts), and what the next one finds there.
+    """
     spoken = said(parts)
     system = [{"type": "text", "text": one.text} for one in spoken if one.role == "system"]
     made: list[dict[str, Any]] = []
-    breaks: list[dict[str, Any]] = system[-1:]
-    stable: dict[str, Any] | None = None
+    breaks: dict[str, dict[str, Any]] = {"system": system[-1]} if system else {}
     for one in spoken:
         if one.role == "system":
             continue
@@ -181,13 +219,11 @@ def anthropic(parts: Sequence[Part]) -> tuple[list[dict[str, Any]], list[dict[st
             made.append({"role": role, "content": []})
         block = _block(one)
         made[-1]["content"].append(block)
-        if one.stable:
-            stable = block
-        if one.section == "index":
-            breaks.append(block)
-    if stable is not None and not any(block is stable for block in breaks):
-        breaks.append(stable)
-    for block in breaks[:_BREAKS]:
+        if one.known is not None:
+            breaks["last"] = block
+            breaks |= {"before": block} if one.known < before else {}
+            breaks |= {"index": block} if one.section == "index" else {}
+    for block in breaks.values():
         block["cache_control"] = {"type": "ephemeral"}
     return system, made
 

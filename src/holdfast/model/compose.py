@@ -62,9 +62,10 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: candidates of recall that are weighed; a question is shared among sixty
     candidates: Some = 60
     #: what is less likely than this what was asked for is left out
-    floor: Share = 0.002
-    #: a memory this important is offered whatever the question is
-    important: Share = 0.8
+    floor: Share = 0.005
+    #: when the budget is full, and what a turn could add holds what was asked for with this likelihood,
+    #: the context begins anew
+    renew: Share = 0.2
     #: errors and decisions of so many hours count as recent
     recent_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] = 24.0
     #: what each level is worth beside the full text, about what it keeps of its key terms
@@ -77,61 +78,65 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     history_tokens: Tokens = 50_000
     #: when it does not fit, it begins anew with this share of the room, so that it can grow again
     history_refill: Share = 0.5
-    #: one event of the conversation longer than this is shown in short, with a handle
-    event_tokens: Tokens = 4_000
+    #: one event of the conversation longer than this, or than a quarter of the room, is shown in short,
+    #: with a handle; what a person says may take half of the room
+    event_tokens: Tokens = 20_000
     #: your own beginnings of model names and their windows; the longest wins, yours before ours
     windows: dict[str, Tokens] = {}
     #: by the name of an agent
     agents: dict[str, AgentDefaults] = {}
 
 
-#: beginnings of model names and how many tokens they take in, as their makers say
+#: names of models, or their beginnings, and how many tokens they take in, as their makers say; where
+#: they differ within a family, the members are named, and no family that is still to come is guessed
 _WINDOWS = {
-    "claude": 200_000,
-    "claude-2": 100_000,
-    "claude-2.1": 200_000,
-    "claude-instant": 100_000,
-    "gpt-3.5": 16_385,
-    "gpt-4": 8_192,
-    "gpt-4-turbo": 128_000,
-    "gpt-4-1106": 128_000,
-    "gpt-4-0125": 128_000,
-    "gpt-4o": 128_000,
-    "chatgpt-4o": 128_000,
+    **dict.fromkeys(("claude-2", "claude-v2", "claude-instant"), 100_000),
+    **dict.fromkeys(("claude-2.1", "claude-v2:1", "claude-3", "claude-4"), 200_000),
+    **dict.fromkeys(("claude-opus-4", "claude-sonnet-4", "claude-haiku-4"), 200_000),
+    **dict.fromkeys(("gpt-3.5-turbo-0301", "gpt-3.5-turbo-0613", "gpt-3.5-turbo-instruct"), 4_096),
+    **dict.fromkeys(("gpt-3.5-turbo", "gpt-35-turbo-16k"), 16_385),
+    **dict.fromkeys(("gpt-4", "gpt-4-0314", "gpt-4-0613"), 8_192),
+    "gpt-4-32k": 32_768,
+    **dict.fromkeys(("gpt-4-turbo", "gpt-4-1106", "gpt-4-0125", "gpt-4-vision"), 128_000),
+    **dict.fromkeys(("gpt-4o", "chatgpt-4o", "gpt-4.5", "o1-mini", "o1-preview"), 128_000),
+    **dict.fromkeys(
+        ("gpt-4o-transcribe", "gpt-4o-mini-transcribe", "gpt-4o-mini-realtime"), 16_000
+    ),
+    **dict.fromkeys(("gpt-4o-realtime", "gpt-realtime"), 32_000),
+    "gpt-4o-mini-tts": 2_000,
     "gpt-4.1": 1_047_576,
-    "gpt-4.5": 128_000,
+    # 400,000 with what it says itself
     "gpt-5": 272_000,
+    **dict.fromkeys(("gpt-5-chat", "gpt-5.1-chat", "gpt-5.2-chat", "gpt-5.3-chat"), 128_000),
     "gpt-oss": 131_072,
-    "o1": 200_000,
-    "o1-mini": 128_000,
-    "o1-preview": 128_000,
-    "o3": 200_000,
-    "o4-mini": 200_000,
-    "codex-mini": 200_000,
+    **dict.fromkeys(("o1", "o3", "o3-mini", "o4-mini", "codex-mini"), 200_000),
     "gemini-1.5-pro": 2_097_152,
-    "gemini-1.5": 1_048_576,
-    "gemini-2": 1_048_576,
-    "gemini-3": 1_048_576,
-    "gemma-2": 8_192,
-    "gemma-3": 131_072,
+    **dict.fromkeys(("gemini-1.5-flash", "gemini-2.0-flash", "gemini-2.5-pro"), 1_048_576),
+    **dict.fromkeys(("gemini-2.5-flash", "gemini-3-pro", "gemini-3-flash"), 1_048_576),
+    **dict.fromkeys(("gemini-3.1-pro", "gemini-3.1-flash-lite"), 1_048_576),
+    **dict.fromkeys(("gemini-2.5-flash-image", "gemini-2.0-flash-preview-image"), 32_768),
+    **dict.fromkeys(("gemini-3-pro-image", "gemini-3.1-flash-lite-image"), 65_536),
+    **dict.fromkeys(("gemini-2.5-flash-preview-tts", "gemini-2.5-pro-preview-tts"), 8_192),
+    **dict.fromkeys(("gemini-2.5-flash-tts", "gemini-2.5-pro-tts"), 8_192),
+    **dict.fromkeys(("gemini-2.5-flash-native-audio", "gemini-2.5-flash-live"), 131_072),
+    **dict.fromkeys(("gemma-2", "gemma2"), 8_192),
+    **dict.fromkeys(("gemma-3-1b", "gemma-3-270m", "gemma3:1b", "gemma3:270m"), 32_768),
+    **dict.fromkeys(("gemma-3n", "gemma3n"), 32_768),
+    **dict.fromkeys(("gemma-3-4b", "gemma-3-12b", "gemma-3-27b"), 131_072),
+    **dict.fromkeys(("gemma3:4b", "gemma3:12b", "gemma3:27b"), 131_072),
     "grok-3": 131_072,
-    "grok-4": 256_000,
-    "llama-3": 8_192,
-    "llama3": 8_192,
-    "llama-3.1": 131_072,
-    "llama3.1": 131_072,
-    "llama-3.2": 131_072,
-    "llama3.2": 131_072,
-    "llama-3.3": 131_072,
-    "llama3.3": 131_072,
-    "mistral-large": 131_072,
-    "mistral-small": 131_072,
-    "mixtral-8x7b": 32_768,
+    **dict.fromkeys(("grok-4", "grok-code-fast-1"), 256_000),
+    **dict.fromkeys(("llama-3", "llama3", "meta-llama-3"), 8_192),
+    **dict.fromkeys(("llama-3.1", "llama3.1", "meta-llama-3.1"), 131_072),
+    **dict.fromkeys(("llama-3.2", "llama3.2", "llama-3.3", "llama3.3"), 131_072),
+    **dict.fromkeys(("mistral-large-2402", "mistral-small-2402", "mistral-small-2409"), 32_768),
+    **dict.fromkeys(("mistral-small-2501", "mistral-small-24b", "mixtral-8x7b"), 32_768),
     "mixtral-8x22b": 65_536,
-    "deepseek-chat": 131_072,
-    "deepseek-reasoner": 131_072,
-    "deepseek-v3": 131_072,
-    "deepseek-r1": 131_072,
+    **dict.fromkeys(("mistral-large-2407", "mistral-large-2411", "mistral-large-2512"), 131_072),
+    **dict.fromkeys(("mistral-small-2503", "mistral-small-2506", "mistral-small-3.1"), 131_072),
+    **dict.fromkeys(("mistral-small-3.2", "mistral-small-latest"), 131_072),
+    "mistral-large-latest": 131_072,
+    **dict.fromkeys(("deepseek-chat", "deepseek-reasoner", "deepseek-v3", "deepseek-r1"), 131_072),
 }
 
 

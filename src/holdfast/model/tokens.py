@@ -47,7 +47,8 @@ _OWN = {
         *("babbage-002", "phi-3-small"),
     ),
     "llama3": (
-        *("llama3", "llama-3", "llama-v3", "meta-llama-3", "meta-llama3"),
+        *("llama3", "llama-3", "llama-v3", "llama-v3p1", "llama-v3p2", "llama-v3p3"),
+        *("meta-llama-3", "meta-llama3"),
         "deepseek-r1-distill-llama",
     ),
     "llama2": (
@@ -66,7 +67,8 @@ _OWN = {
     "mistral_v1": ("mistral-7b-v0.1", "mistral-7b-v0.2", "mixtral-8x7b", "open-mixtral-8x7b"),
     "mistral_v2": (
         *("mistral-7b", "mistral-tiny", "open-mistral-7b", "mixtral", "open-mixtral", "codestral"),
-        *("mistral-small-24", "mistral-medium-23", "mistral-large-24", "pixtral-large"),
+        *("mistral-small-2402", "mistral-small-2409", "mistral-medium-2312", "pixtral-large"),
+        *("mistral-large-2402", "mistral-large-2407", "mistral-large-2411"),
     ),
     "mistral_v3": (
         *("mistral", "open-mistral", "ministral", "magistral", "devstral", "voxtral", "pixtral"),
@@ -125,8 +127,21 @@ def resolve(model: str, settings: TokenSettings) -> Counted:
 
 
 def longest_beginning(model: str, known: Iterable[str]) -> str | None:
-    """The longest of these names that a model's name begins with, a provider's name apart."""
+    """The longest of these names that a model's name begins with, a provider's name apart.
+
+    A beginning ends where a word or a number does: `gpt-4` begins `gpt-4-turbo` and not `gpt-4o`, `o3`
+    does not begin `o3de`; a word may be numbered, so `qwen` begins `qwen3`.
+    """
     name = model.strip().lower()
     tails = [name, *(name[at + 1 :] for at, char in enumerate(name) if char in "/:.")]
-    fitting = (one for one in known if any(tail.startswith(one.lower()) for tail in tails))
+    fitting = (one for one in known if any(_begins(tail, one.lower()) for tail in tails))
     return max(fitting, key=len, default=None)
+
+
+def _begins(name: str, beginning: str) -> bool:
+    if not name.startswith(beginning):
+        return False
+    last, following = beginning[-1:], name[len(beginning) : len(beginning) + 1]
+    if not (last.isalnum() and following.isalnum()):
+        return True
+    return last.isalpha() and following.isdigit()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
 
 #: stands wherever something is left out
 MARK = "…"
-#: of a very long text so many parts are read from its start, and from its end
+#: of a very long text so many parts are read from its start, from its end, and of the others
 ENDS_READ = 1000
 #: so much of one part is weighed
 WEIGHED = 2_000
@@ -22,9 +23,11 @@ _BESIDE = 2
 
 # About the tokens of a text: words in stretches of eight letters, digits by three, marks in pairs.
 _TOKEN = re.compile(r"[A-Za-z]{1,8}|[0-9]{1,3}|[^\sA-Za-z0-9]{1,2}")
+#: an address on the net, which is one word whatever marks are in it
+ADDRESS = r"[A-Za-z][A-Za-z0-9+.-]{1,9}+://[^\s\"`<>“”«»，。、；：！？「」『』（）→]+"
 # A word with what stands right beside it; a comma inside a number belongs to it.
 _CHUNK = re.compile(
-    r"(?:[^\s\"'`“”«»‘’()\[\]{}<>,;|=，。、；：！？「」『』（）…]|(?<=[0-9]),(?=[0-9]))+"
+    ADDRESS + r"|(?:[^\s\"'`“”«»‘’()\[\]{}<>,;|=，。、；：！？「」『』（）…]|(?<=[0-9]),(?=[0-9]))+"
 )
 _EDGES = ".:!?*#~+-_@$&%^\\/"
 _QUOTED = re.compile(
@@ -94,11 +97,19 @@ def marked(text: str, something_is_left_out: bool) -> str:
     return f"{text} {MARK}" if something_is_left_out and not text.endswith(MARK) else text
 
 
-def ends(every: Sequence[_Any], *between: _Any) -> list[_Any]:
-    """All of them; of very many the first and the last, and `between` in place of the others."""
+def ends(
+    every: Sequence[_Any], *between: _Any, telling: Callable[[_Any], bool] = lambda _: False
+) -> list[_Any]:
+    """All of them; of very many the first, the last and some telling ones, `between` in each gap."""
     if len(every) <= 2 * ENDS_READ:
         return list(every)
-    return [*every[:ENDS_READ], *between, *every[-ENDS_READ:]]
+    middle = range(ENDS_READ, len(every) - ENDS_READ)
+    found = list(every[:ENDS_READ])
+    before = ENDS_READ - 1
+    for place in islice((place for place in middle if telling(every[place])), ENDS_READ):
+        found += [*(between if place > before + 1 else ()), every[place]]
+        before = place
+    return [*found, *(between if before + 1 < middle.stop else ()), *every[-ENDS_READ:]]
 
 
 def chosen(parts: Sequence[Part], room: int, always: Sequence[int] = ()) -> list[int]:

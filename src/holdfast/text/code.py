@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -31,7 +32,7 @@ _WORDS = (
     "await new if else elif for in while try except catch finally raise throw with pass public private "
     "protected static void int str float bool None True False null true false undefined and or"
 )
-_KEYWORD = re.compile(rf"(?<![\w.$])(?:{'|'.join(_WORDS.split())})(?![\w.$])")
+_KEYWORD = re.compile(rf"(?<![\w.$/?&%#-])(?:{'|'.join(_WORDS.split())})(?![\w.$/?&%#-])")
 _PATH = re.compile(r"(?<![\w/.])(?:~?/?(?:[\w.@-]+/)+[\w.@-]*\w|[\w-]+\.[A-Za-z]{1,5})(?![\w/(])")
 
 
@@ -49,7 +50,7 @@ def compressed(text: str, room: int) -> str:
 def title(text: str) -> str:
     """The path a text begins with, else what it defines first, else its first line."""
     lines = text.splitlines()
-    says = [line[:_LONGEST] for line in lines if _SAYS.search(line)][:_BEGINNING]
+    says = [*islice((line for line in lines if _SAYS.search(line)), _BEGINNING)]
     for line in says[:2]:
         if _COMMENT.match(line) and path_in(line):
             return path_in(line)
@@ -57,24 +58,35 @@ def title(text: str) -> str:
     if found:
         line = lines[found[0].named].strip().rstrip(" ({:")
         return line if len(line) <= _DOC else found[0].name
-    return next((line.strip() for line in says if not is_import(line)), says[0] if says else "")
+    first = next((line for line in says if not is_import(line)), says[0] if says else "")
+    return cut(first, _LONGEST)
 
 
 def path_in(line: str) -> str:
     """The first path in a line, or nothing."""
     found = _PATH.search(line[: 2 * _LONGEST])
-    return found[0] if found else ""
+    return found[0] if found and (found.end() < 2 * _LONGEST or found.end() == len(line)) else ""
 
 
-def fenced(lines: Sequence[str], language: str, room: int) -> str:
-    """A block inside a text, fenced: its signatures, else its telling lines; blank if it is blank."""
+def signatures(lines: Sequence[str], room: int) -> str:
+    """What is defined alone; of lines that define nothing those that tell most."""
+    return shown(lines, room, bodies=False)
+
+
+def fenced(
+    lines: Sequence[str],
+    language: str,
+    room: int,
+    shorter: Callable[[Sequence[str], int], str] = signatures,
+) -> str:
+    """A block inside a text, fenced, and made shorter if it is long; blank if it is blank."""
     room -= len(language) + 8
     said = sum(bool(_SAYS.search(line)) for line in lines)
     if not said:
         return ""
     inside = without_fences("\n".join(lines).strip("\n"))
     if said > _SMALL or len(inside) > room:
-        inside = shown(lines, room, bodies=False)
+        inside = shorter(lines, room)
     return f"```{language}\n{inside}\n```"
 
 
@@ -94,7 +106,8 @@ def shown(
     worths = worths or {}
     heads = {one.first: one for one in outline(lines)}
     inside = {number for one in heads.values() for number in _within(one, lines)}
-    says = ends([n for n, each in enumerate(lines) if n not in inside and _SAYS.search(each)])
+    said = [n for n, each in enumerate(lines) if n not in inside and _SAYS.search(each)]
+    says = ends(said, telling=heads.__contains__)
     longest = max(1, min(_LONGEST, room - _body(lines) - 2))
     read = {number: heads[number] for number in says if number in heads}
     defined = _defined(lines, read, labels, longest)

@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from holdfast.text import code, turns, values
 from holdfast.text.choose import chosen
+from holdfast.text.extract import cut
 from holdfast.text.markdown import Block, blocks
 from holdfast.text.telegram import telegram
 
-#: what a heading and the first row of a table are worth beside what they tell
-_HEADING, _FIRST_ROW = 0.3, 3.0
+#: what a heading is worth beside what it tells
+_HEADING = 0.3
 #: so many characters of values are read for each one that is shown
 _READ = 40
 _SCHEMA = re.compile(r"^[ \t]*CREATE[ \t]", re.MULTILINE | re.IGNORECASE)
@@ -27,7 +28,6 @@ def summary(text: str, room: int) -> str:
         return code.summary(text, room)
     worth = {block.first: _HEADING for block in found if block.sort == "heading"}
     first = next(iter(worth), -1)
-    worth |= {block.first: _FIRST_ROW for block in found if block.sort == "table"}
     said = [
         replace(part, worth=part.worth + worth.get(part.line, 0.0))
         for part in turns.parts(found, room)
@@ -43,7 +43,7 @@ def compressed(text: str, room: int) -> str:
     found = blocks(text)
     if _is_schema(found, text):
         return code.compressed(text, room)
-    return telegram(text, room, _first_heading(found)[: room // 2])
+    return telegram(text, room, cut(_first_heading(found), room // 2))
 
 
 def title(text: str) -> str:

@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marks
+from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marked, marks
 from holdfast.text.folding import fold
+from holdfast.text.markdown import blocks, without_fences
+from holdfast.text.outline import is_import
 from holdfast.text.sentences import sentences
 from holdfast.text.words import analyse
 
@@ -29,17 +31,23 @@ le la les un une et ou mais est sont je tu il elle nous vous ils au aux en dans 
 qui ce cette ces se sa son ses el los las una y o pero fue con por para del al lo su sus como ya
 """
 EMPTY_WORDS = frozenset(_LISTED.split())
-_BREAK = re.compile(r"[\s，。、；：！？「」『』（）…—]+")
-_EDGES = "\"'`“”‘’«»()[]{}<>.,;:!?*_~|-–—/\\=#"
+_BREAK = re.compile(r"[\s，。、；：！？「」『』（）—]+")
 _CLOSES = {")": "(", "]": "[", "}": "{", ">": "<"}
 _NAME = re.compile(r"[0-9_./]|[a-z][A-Z]")
 _NO_SPACE_BEHIND = "。！？｡」』）"
 #: so many words at the start of a text are said to matter
 _EARLY = 8
-# A run of a script without spaces may be a whole sentence.
-_LONGEST_WORD = 24
-# Where a long sentence may be taken apart: behind a mark that parts its clauses.
-_CLAUSE = re.compile(r"(?<=[,;:，；：、])\s*|\s(?=[–—-]\s)")
+# Where a long sentence may be taken apart: behind a mark that parts its clauses, in no number or name.
+_CLAUSE = re.compile(r"(?<=[,;:])(?:\s+|(?=[\"'\[{(]))|(?<=[，；：、])\s*|\s(?=[–—-]\s)")
+#: so much of a line of code is shown among sentences
+_CODE = 100
+# Where a line may be cut: between words, else behind a mark inside of one.
+_BETWEEN = " 、，。→"
+_JOINT = re.compile(r"\W(?=\w*$)")
+# What stands around a word and is no part of it: a dot before one, or a dash, may be.
+_BEFORE = "\"'`“”‘’«»()[]{}<>*,;:!?|=–—\\"
+_BEHIND = _BEFORE + ".-"
+_ONLY_MARKS = _BEHIND + "/#~_+&…"
 #: a word a clause shares with nothing is worth little, the first clause something: it has the subject
 _WORD_OF_CLAUSE, _FIRST_CLAUSE = 0.1, 0.5
 #: a sentence of fewer words than this, but for two, tells less, unless it tells how a thing came out
@@ -60,20 +68,26 @@ def one_line(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """One line of at most `most` characters, not blank unless the text is; cut behind a word."""
+    """One line of at most `most` characters, not blank unless the text is, marked where it is cut.
+
+    It is cut behind a word, if that is in its second half, else behind a mark inside of one.
+    """
     text = one_line(text)
     if len(text) <= most or most < 1:
         return text[: max(0, most)]
     head = text[: most - 1]
-    place = max(head.rfind(mark, most // 2) for mark in " 、，。→")
+    place = max(text.rfind(mark, most // 2, most) for mark in _BETWEEN)
     if place > 0:
         head = head[:place]
-    return (head.rstrip(" ,;:-、，。→") or head) + "…" if most > 1 else text[:1]
+    else:
+        joint = _JOINT.search(head, most // 2)
+        head = head[: joint.end()] if joint else head
+    return (head.rstrip(f"{_BETWEEN},;:-") or head) + MARK
 
 
 def summary(text: str, most: int = 240, count: int = 2) -> str:
     """At most `count` sentences of the text and `most` characters, in the order of the text."""
-    found = ends(sentences(text))
+    found = ends(_told(text))
     whole = _joined(found)
     if len(found) <= count and len(whole) <= most:
         return whole
@@ -90,6 +104,23 @@ def summary(text: str, most: int = 240, count: int = 2) -> str:
     if not taken:
         return shortened(found[ranked[0]], most) if ranked else ""
     return _joined([found[place] for place in sorted(taken)])
+
+
+def _told(text: str) -> list[str]:
+    """The sentences of a text, each with the code behind it: its first telling line, as code."""
+    found: list[str] = []
+    for block in blocks(text):
+        if block.sort != "code":
+            found += sentences("\n".join(block.lines))
+            continue
+        lines = [line for line in map(one_line, block.lines) if line]
+        if lines:
+            line = without_fences(next((line for line in lines if not is_import(line)), lines[0]))
+            shown = cut(marked(line, len(lines) > 1), _CODE)
+            shown = MARK if "`" in shown else f"`{shown}`"
+            said = found and not found[-1].endswith(("`", MARK))
+            found[-1:] = [f"{found[-1]} {shown}"] if said else [*found[-1:], shown]
+    return found or sentences(text)
 
 
 def shortened(sentence: str, most: int) -> str:
@@ -116,11 +147,15 @@ def _clause(clause: str, place: int) -> Part:
     return Part(clause, words | marks(clause), _FIRST_CLAUSE if place == 0 else 0.0)
 
 
-def keywords(text: str, count: int) -> list[str]:
-    """The words that tell most of what a text is about, as they are written, in order."""
+def keywords(text: str, count: int, longest: int) -> list[str]:
+    """The words that tell most of what a text is about, as they are written, in order.
+
+    One that is longer than `longest` is not among them, unless all are.
+    """
     seen: dict[str, str] = {}
     times: Counter[str] = Counter()
-    for word in content_words(text):
+    words = content_words(text)
+    for word in [word for word in words if len(word) <= longest] or words:
         same = _same(word)
         seen.setdefault(same, word)
         times[same] += 1
@@ -132,8 +167,7 @@ def keywords(text: str, count: int) -> list[str]:
 
 def content_words(text: str) -> list[str]:
     """The words of a text without those that carry no content; all of them when none does."""
-    words = [_bare(word)[:_LONGEST_WORD] for word in _BREAK.split(text)]
-    words = [word for word in words if word]
+    words = [word for word in map(bare, _BREAK.split(text)) if word]
     return [word for word in words if _same(word) not in EMPTY_WORDS] or words
 
 
@@ -143,12 +177,15 @@ def _joined(found: Sequence[str]) -> str:
     return line.rstrip()
 
 
-def _bare(word: str) -> str:
+def bare(word: str) -> str:
     """The word without what stands around it; a bracket opened in the word is closed in it."""
-    bare = word.strip(_EDGES)
-    after = word[word.find(bare) + len(bare) :][:1]
+    if not word.strip(_ONLY_MARKS):
+        return ""
+    head = word.lstrip(_BEFORE)
+    found = head.rstrip(_BEHIND)
+    after = head[len(found) :][:1]
     opened = _CLOSES.get(after)
-    return bare + after if opened and opened in bare else bare
+    return found + after if opened and opened in found else found
 
 
 def _same(word: str) -> str:

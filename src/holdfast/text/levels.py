@@ -9,7 +9,8 @@ import msgspec
 
 from holdfast.text import code, documents, output, steps, turns
 from holdfast.text.choose import MARK, marked
-from holdfast.text.extract import content_words, cut, keywords, one_line, summary
+from holdfast.text.extract import cut, keywords, one_line, summary
+from holdfast.text.fitting import fit
 from holdfast.text.markdown import is_closed, without_fences
 from holdfast.text.steps import ARROW, with_lead
 from holdfast.text.telegram import telegram
@@ -61,7 +62,7 @@ def levels(  # noqa: PLR0913 - one name for each field of a memory
 ) -> Levels:
     """The levels of a memory of this kind: fact, episode, pattern or workflow.
 
-    Every word stands in what was given.
+    Every word stands whole in what was given, or has the mark `…` where it is cut.
     """
     plain = [one_line(field) for field in (key, value, applies_to, title, trigger)]
     said = _Said(
@@ -88,39 +89,48 @@ def _fact(said: _Said) -> Levels:
     scoped = f"{line} ({said.applies_to})" if said.applies_to and line else line
     full = said.text if said.text.strip() else scoped or said.title
     if said.value:
-        return _falling(
-            full, scoped, with_lead(said.key, _short(said.value)), said.key or _topic(said.value)
-        )
+        short = line if len(line) <= LONGEST_COMPRESSED else _short(said.key, said.value)
+        return _falling(full, scoped, short, said.key or _topic(said.value))
     short = summary(full, LONGEST_SUMMARY, 1)
     index = said.key or said.title or _topic(short)
-    return _falling(full, short, with_lead(said.key, _short(short)), index)
+    return _falling(full, short, _short(said.key, short), index)
 
 
 def _episode(said: _Said) -> Levels:
     full = said.text if said.text.strip() else said.title or with_lead(said.key, said.value)
     title = said.title or said.key
     short = summary(full, LONGEST_SUMMARY)
-    words = telegram(full, LONGEST_COMPRESSED, title).removesuffix(MARK)
+    words = telegram(full, LONGEST_COMPRESSED, title)
     return _falling(full, short, words, title or _topic(short))
 
 
 def _procedure(said: _Said) -> Levels:
     """A pattern or a workflow: what starts it and its steps, on one line."""
     lead = said.trigger or said.title or said.key
-    hint = with_lead(lead, ARROW.join(said.steps))
-    full = said.text
-    if not full.strip():
-        full = hint or with_lead(said.key, said.value)
-    elif any(step not in full for step in said.steps):
-        full = f"{full}\n{hint}"
+    full = whole(said.text, lead, said.steps) or with_lead(said.key, said.value)
     if said.steps:
         short = steps.in_full(lead, said.steps, LONGEST_SUMMARY)
         compressed = steps.by_first_words(lead, said.steps, LONGEST_COMPRESSED)
     else:
         short = summary(full, LONGEST_SUMMARY)
-        compressed = with_lead(lead, _short(said.value or short))
-    index = said.title or said.trigger or said.key or _topic(short)
-    return _falling(full, short, compressed, index)
+        compressed = _short(lead, said.value or short)
+    named = said.title or said.trigger or said.key
+    if not named:
+        named = steps.by_first_words("", said.steps, LONGEST_INDEX) or _topic(short)
+    return _falling(full, short, compressed, named)
+
+
+def whole(text: str, lead: str, steps: Sequence[str]) -> str:
+    """A text, and behind it what it leads to on one line, unless every step stands in the text.
+
+    This is the first of the levels of a pattern or a workflow; its lead is its trigger, else its title,
+    else its key.
+    """
+    steps = [step for step in map(one_line, steps) if step]
+    hint = with_lead(one_line(lead), ARROW.join(steps))
+    if not text.strip():
+        return hint
+    return f"{text}\n{hint}" if any(step not in text for step in steps) else text
 
 
 def _falling(full: str, *shorter: str) -> Levels:
@@ -129,21 +139,21 @@ def _falling(full: str, *shorter: str) -> Levels:
     limits = (LONGEST_SUMMARY, LONGEST_COMPRESSED, LONGEST_INDEX)
     for level, limit in zip(shorter, limits, strict=True):
         before = found[-1]
-        short = cut(level, limit)
+        short = cut(without_fences(level), limit)
         if not short or len(short) > len(before):
-            short = cut(before, min(limit, len(before)))
+            short = cut(without_fences(before), min(limit, len(before)))
         found.append(short)
     return Levels(*found)
 
 
-def _short(text: str) -> str:
-    """The text if it is short, else without the words that carry no content, in its own order."""
-    text = one_line(text)
-    return text if len(text) <= _SHORT else " ".join(content_words(text))
+def _short(lead: str, text: str) -> str:
+    """The text behind its lead if it is short, else the words of it that tell most."""
+    line = with_lead(lead, one_line(text))
+    return line if len(text) <= _SHORT else telegram(text, LONGEST_COMPRESSED, lead)
 
 
 def _topic(text: str) -> str:
-    return cut(" ".join(keywords(text, 3)), _SHORT)
+    return cut(" ".join(keywords(text, 3, _SHORT)), _SHORT)
 
 
 # ---- what is not a memory ------------------------------------------------------------------------
@@ -152,6 +162,8 @@ MOST_SUMMARY = 1_200
 MOST_COMPRESSED = 160
 #: a summary is at most so much of a long text
 _SHARE = 0.3
+#: what says nothing by itself
+_NOTHING = f" \n{MARK}"
 
 
 class _Rules(msgspec.Struct, frozen=True):
@@ -201,6 +213,16 @@ def _shown(rules: _Rules, text: str) -> Levels:
     )
 
 
+def fitted(kind: str, text: str, chars: int) -> str:
+    """A turn, code, tool_output or a document in at most `chars` characters: whole, if that fits.
+
+    Else its beginning and its end as they are, and between them what its summary would tell. Whatever
+    is left out has the mark `…`, and every fence is closed.
+    """
+    rules = _SHOWN.get(kind, _SHOWN["turn"])
+    return fit(text, chars, lambda part, room: _checked(rules.summary(part, room), part, room))
+
+
 def _named(title: str, text: str, room: int) -> str:
     """The title with a mark for the rest of the text; of a long path its end, of others the words."""
     title = without_fences(one_line(title))
@@ -216,12 +238,10 @@ def _named(title: str, text: str, room: int) -> str:
 
 def _checked(level: str, text: str, room: int) -> str:
     """The level, provided that it keeps what it must; else the beginning of the text."""
-    whole = one_line(text)
-    if MARK not in level and one_line(level) != whole and level.strip():
+    line = one_line(text)
+    if MARK not in level and one_line(level) != line and level.strip():
         level = f"{level}\n{MARK}" if level.endswith("```") else f"{level} {MARK}"
-    if level.strip() and len(level) <= room and is_closed(level):
+    if level.strip(_NOTHING) and len(level) <= room and is_closed(level):
         return level
-    plain = without_fences(whole)
-    if plain == whole and len(plain) <= room:
-        return plain
-    return plain[: room - 1].rstrip() + MARK
+    plain = without_fences(line)
+    return plain if plain == line and len(plain) <= room else cut(f"{plain} {MARK}", room)

@@ -36,6 +36,12 @@ _IS_WRONG = re.compile(
     r"timed? ?out|segmentation fault|core dumped|conflict)\b",
     re.IGNORECASE,
 )
+#: one of these is in most lines that go wrong: looked for where there are too many lines to weigh
+_WRONG_WORDS = ("error", "exception", "fail", "fatal", "panic", "traceback", "denied", "refused")
+_IS_REPORT = re.compile(
+    r"(?:E\s{1,8})?(?:Traceback \(most recent|(?:\w{1,40}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception): "
+    r"|(?:\S{1,120}:\d+:? )?(?:fatal )?(?:error|panic|fatal)(?:\[\w+\])?: )"
+)
 _IS_NAMED = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning)\b|\b[A-Z]{1,3}\d{3,4}\b")
 _IS_WARNING = re.compile(r"warn(?:ing)?\b|deprecat|skipp(?:ed|ing)\b", re.IGNORECASE)
 _IS_SUM = re.compile(
@@ -63,6 +69,11 @@ def summary(text: str, room: int) -> str:
     return _shown(lines, room)
 
 
+def printed(lines: Sequence[str], room: int) -> str:
+    """The same of lines that stand among others."""
+    return summary("\n".join(lines), room)
+
+
 def compressed(text: str, room: int) -> str:
     """The line that says most, then what else is named."""
     if values.are_keyed(text):
@@ -87,7 +98,8 @@ def title(text: str) -> str:
 def _lines(text: str) -> list[str]:
     """The lines that say something, as a terminal would have shown them."""
     every = (_RULE.sub("", _CONTROL.sub("", line)).rstrip() for line in text.splitlines())
-    return ends([line for line in every if _SAYS.search(line)], MARK) or [text.strip()]
+    said = [line for line in every if _SAYS.search(line)]
+    return ends(said, MARK, telling=_may_be_wrong) or [text.strip()]
 
 
 def _headline(lines: Sequence[str]) -> str:
@@ -100,7 +112,7 @@ def _headline(lines: Sequence[str]) -> str:
     best = max(range(len(said)), key=lambda number: (worths[number], -number), default=-1)
     if (_is_listing(lines) and (best < 0 or worths[best] < _WRONG)) or _is_diff(lines):
         return code.path_in(lines[0]) or lines[0]
-    return said[best][:_LONGEST] if worths[best] >= _ACTS else ""
+    return cut(said[best], _LONGEST) if worths[best] >= _ACTS else ""
 
 
 def _shown(lines: Sequence[str], room: int) -> str:
@@ -111,9 +123,11 @@ def _shown(lines: Sequence[str], room: int) -> str:
         part = _part(line, worth, longest, again=runs[number] != number)
         followed = runs[number + 1 : number + 2] == [runs[number]]
         parts.append(replace(part, beside=_RUN) if followed else part)
-    last = parts[-1]
-    if len(last.text) > longest * 2 // 3:
-        parts[-1] = replace(last, text=cut(last.text, max(1, longest * 2 // 3)))
+    # The first and the last line are always shown: there is room for both of them.
+    slighter = 0 if parts[0].worth < parts[-1].worth else -1
+    text = parts[slighter].text
+    if len(text) > longest * 2 // 3:
+        parts[slighter] = replace(parts[slighter], text=cut(text, max(1, longest * 2 // 3)))
     return _joined(parts, chosen(parts, room - 2, always=(0, len(parts) - 1)), runs)
 
 
@@ -151,6 +165,16 @@ def _joined(parts: Sequence[Part], taken: Sequence[int], runs: Sequence[int]) ->
 def _worths(lines: Sequence[str]) -> list[float]:
     changes = _is_diff(lines)
     return [_changed(line) if changes else _worth(line[:_LONGEST]) for line in lines]
+
+
+def is_report(lines: Sequence[str]) -> bool:
+    """Whether lines are what a program printed as something went wrong, not what it is made of."""
+    return any(_IS_REPORT.match(line[:_LONGEST]) for line in lines)
+
+
+def _may_be_wrong(line: str) -> bool:
+    low = line[:_LONGEST].lower()
+    return any(word in low for word in _WRONG_WORDS)
 
 
 def _is_diff(lines: Sequence[str]) -> bool:

@@ -55,15 +55,18 @@ def _together(steps: Sequence[str]) -> list[str]:
     """Neighbours that begin with the same word as one step; a key with values is told once."""
     found: list[str] = []
     seen: set[str] = set()
+    told: set[str] = set()
     before = ""
     for step in ends(steps, MARK):
-        head, _, rest = step[:WEIGHED].partition(" ")
+        head, _, rest = cut(step, WEIGHED).partition(" ")
         if values.are_keyed(rest):
             rest = values.flat(rest, len(rest) + 2, seen=seen).removesuffix(MARK).rstrip()
+        told = told if head == before else set()
         if head != before or not rest:
             found.append(f"{head} {rest}".rstrip())
-        elif rest not in found[-1]:
+        elif rest not in told:
             found[-1] += f", {rest}"
+        told.add(rest)
         before = head
     return found
 
@@ -74,9 +77,10 @@ def _short(step: str, most: int) -> str:
     room = most - len(head) - 1
     if len(step) <= most or room < 2 * _WORDS:
         return cut(step, most)
-    return f"{head} {telegram(rest[:WEIGHED], room)}"
+    return f"{head} {telegram(cut(rest, WEIGHED), room)}"
 
 
 def _brief(step: str) -> str:
-    words = " ".join(step.split(maxsplit=_WORDS)[:_WORDS])
-    return words if len(words) <= _LONGEST else _short(step, _LONGEST)
+    words = marked(" ".join(step.split(maxsplit=_WORDS)[:_WORDS]), True)
+    short = words if len(words) < len(step) else step
+    return short if len(short) <= _LONGEST else _short(step, _LONGEST)

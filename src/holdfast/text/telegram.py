@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from holdfast.text.choose import MARK, WEIGHED, Part, bare, chosen, marks
-from holdfast.text.extract import EMPTY_WORDS, cut, one_line
+from holdfast.text import choose
+from holdfast.text.choose import ADDRESS, MARK, WEIGHED, Part, chosen, marks
+from holdfast.text.extract import EMPTY_WORDS, bare, cut, one_line
 from holdfast.text.folding import fold
 from holdfast.text.markdown import without_fences
 
 #: so much of a text is read from its start, and from its end
 _READ = 20_000
-#: a longer word is cut
+#: a longer word is left out
 _LONGEST = 80
 _WORD = re.compile(
-    r"`[^`\n]{2,40}`|\"[^\"\n]{2,40}\"|“[^“”\n]{2,40}”"
-    r"|(?:[^\s\"`“”«»()\[\]{}<>,;|=，。、；：！？「」『』（）…→]|(?<=[0-9]),(?=[0-9]))+"
+    rf"`[^`\n]{{2,40}}`|\"[^\"\n]{{2,40}}\"|“[^“”\n]{{2,40}}”|{ADDRESS}"
+    r"|(?:[^\s\"`“”«»()\[\]{}<>,;|=，。、；：！？「」『』（）→]|(?<=[0-9]),(?=[0-9]))+"
 )
-_EDGES = "\"'`“”‘’«»()[]{}<>.,;:!?*~|-–—\\=#+&"
 _DENIES = frozenset({"not", "no", "never", "without", "nor", "cannot"})
 #: what a word that names nothing exactly is worth, and how much more each time it comes again
 _COMMON, _AGAIN, _OFTEN = 0.1, 0.25, 5
@@ -32,24 +32,31 @@ def telegram(text: str, room: int, lead: str = "") -> str:
     lead = cut(without_fences(one_line(lead)), max(1, room - 2))
     whole = without_fences(one_line(f"{lead}: {text}" if lead else text))
     if len(text) > 2 * _READ:
-        text = f"{text[:_READ]} {text[-_READ:]}"
+        text = f"{_whole_words(text[:_READ])} {_whole_words(text[-_READ:], end=True)}"
     told = {_same(word) for word in _words(lead)}
-    words = [word for word in _words(without_fences(text)) if _same(word) not in told]
+    every = _words(without_fences(text))
+    words = [word for word in every if _same(word) not in told]
     exact = _exact(text)
     times = Counter(map(_same, words))
     parts = []
     for word in words:
         same = _same(word)
         empty = same in EMPTY_WORDS and not (len(word) > 1 and word.isupper())
-        worth = 0.0 if empty else exact.get(bare(word), _COMMON)
+        worth = 0.0 if empty else exact.get(choose.bare(word), _COMMON)
         often = 1 + _AGAIN * (min(times[same], _OFTEN) - 1)
         parts.append(Part(word, {same: worth * often}, beside=1))
     before = f"{lead}: " if lead else ""
     taken = chosen(parts, room - len(before) - 1)
-    if not (taken or lead):  # one long word, or a script without spaces
+    if not taken and not (lead and every):  # one long word, or a script without spaces
         return cut(whole, room)
     line = one_line(before + " ".join(parts[place].text for place in taken)).rstrip(" :")
     return line if line == whole else f"{line} {MARK}".lstrip()[:room]
+
+
+def _whole_words(text: str, *, end: bool = False) -> str:
+    """The beginning of a longer text, or its end, without the word that it is cut in."""
+    words = text.split(maxsplit=1) if end else text.rsplit(maxsplit=1)
+    return (words[-1] if end else words[0]) if len(words) > 1 else ""
 
 
 def _exact(text: str) -> dict[str, float]:
@@ -65,8 +72,8 @@ def _words(text: str) -> list[str]:
     found: list[str] = []
     denied = ""
     for chunk in _WORD.findall(text):
-        word = chunk.strip(_EDGES)[:_LONGEST]
-        if not word:
+        word = bare(chunk)
+        if not 0 < len(word) <= _LONGEST:
             continue
         if word.lower() in _DENIES:
             denied = word

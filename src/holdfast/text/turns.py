@@ -10,7 +10,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from holdfast.text import code
+from holdfast.text import code, output
 from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marks
 from holdfast.text.extract import EMPTY_WORDS, OUTCOME, shortened
 from holdfast.text.markdown import Block, blocks, without_fences
@@ -30,8 +30,8 @@ _BOLD = re.compile(r"(?<!\S)\*\*(?=\S)|(?<=\S)\*\*(?=[\s.,:;!?)]|$)")
 _WORD, _SHARED = 0.1, 0.05
 #: what tells how a thing came out is worth so much more, the first sentence, a block of code
 _OUTCOME, _FIRST, _CODE = 3.0, 2.0, 1.5
-#: a row of a table tells less than a sentence
-_ROW = 0.5
+#: a row of a table tells less than a sentence, but for the first, which says what the others mean
+_ROW, _HEAD = 0.5, 3.0
 #: an opening of fewer words greets and says nothing
 _OPENING = 4
 
@@ -63,13 +63,15 @@ def parts(found: Iterable[Block], room: int) -> list[Part]:
     texts: list[tuple[str, int, str]] = []
     for block in found:
         if block.sort == "code":
-            shown = code.fenced(
-                block.lines, block.language, min(room - 2 * EDGES, max(60, room // 2))
-            )
+            shorter = output.printed if output.is_report(block.lines) else code.signatures
+            most = min(room - 2 * EDGES, max(60, room // 2))
+            shown = code.fenced(block.lines, block.language, most, shorter)
             texts.append((shown, block.first, "code"))
         else:
             for number, line in _flowing(block):
-                texts.extend((each, number, block.sort) for each in _sentences(line, longest))
+                head = block.sort == "table" and number == block.first
+                sort = "head" if head else block.sort
+                texts.extend((each, number, sort) for each in _sentences(line, longest))
     read = ends([each for each in texts if any(map(str.isalnum, each[0]))], ("", -1, "prose"))
     words = [  # in the order they are said: sums of them are the same in every process
         [one for one in dict.fromkeys(analyse(each[:WEIGHED])) if one not in EMPTY_WORDS]
@@ -94,9 +96,10 @@ def _part(said: tuple[str, int, str], shared: dict[str, int]) -> Part:
     if len(shared) > 1 or tells:
         for word, times in shared.items():
             tells.setdefault(f" {word}", _WORD + _SHARED * min(times - 1, 4))
-    if sort == "table":
+    if sort in ("table", "head"):
         tells = {name: worth * _ROW for name, worth in tells.items()}
-    return Part(text, tells, _OUTCOME if OUTCOME.search(text[:_LONGEST]) else 0.0, line)
+    worth = _OUTCOME if OUTCOME.search(text[:_LONGEST]) else 0.0
+    return Part(text, tells, worth + (_HEAD if sort == "head" else 0.0), line)
 
 
 def _value(part: Part) -> float:
@@ -118,7 +121,7 @@ def joined(said: Sequence[Part], places: Sequence[int]) -> str:
                 pieces.append(f"\n{MARK}" if closed else f" {MARK}")
             pieces.append(" " if part.line == line and not closed else "\n")
         elif gap:
-            pieces.append(f"{MARK}\n" if part.text.startswith("```") else f"{MARK} ")
+            pieces.append(f"{MARK}\n" if part.text.startswith(("```", "|", "#")) else f"{MARK} ")
         pieces.append(part.text)
         before, line = place, part.line
     if before != len(said) - 1 and not (pieces and pieces[-1].endswith(MARK)):

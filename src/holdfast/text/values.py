@@ -18,7 +18,8 @@ _LONGEST = 120
 _READ = 40
 _OPENS = re.compile(r"\s*[\[{]\s*(?:[\[{]\s*)*[\"']")
 _KEYED = re.compile(r"[\"']\s*:")
-_TOKEN = re.compile(r"[\[\]{}:,]|[^\s\[\]{}:,\"']+|[\"']")
+# A colon parts a key from its value, but for one inside of an address or a time of day.
+_TOKEN = re.compile(r"[\[\]{}:,]|[^\s\[\]{}:,\"']+(?::(?=[^\s\[\]{},\"'])[^\s\[\]{}:,\"']*)*|[\"']")
 _STRING = {mark: re.compile(rf"(?:[^{mark}\\]|\\.)*+{mark}", re.DOTALL) for mark in "\"'"}
 
 
@@ -35,7 +36,7 @@ def flat(text: str, room: int, *, keys: bool = True, seen: set[str] | None = Non
     """
     seen = set() if seen is None else seen
     line, between = "", ""
-    for word, is_key in _words(text[: _READ * room]):
+    for word, is_key in _words(text[: _READ * room], len(text) > _READ * room):
         if not word:
             between = " " if line.endswith(":") else "; "
             continue
@@ -50,9 +51,13 @@ def flat(text: str, room: int, *, keys: bool = True, seen: set[str] | None = Non
     return f"{line} {MARK}".lstrip()
 
 
-def _words(text: str) -> Iterator[tuple[str, bool]]:
-    """Each string and each bare word, and whether a colon follows; an empty one where a group ends."""
+def _words(text: str, goes_on: bool) -> Iterator[tuple[str, bool]]:
+    """Each string and each bare word, and whether a colon follows; an empty one where a group ends.
+
+    Of a text that goes on the last one, which may be half of a word, is left out.
+    """
     tokens = list(_tokens(text))
+    tokens = tokens[:-1] if goes_on else tokens
     for place, token in enumerate(tokens):
         if token in ("}", "]"):
             yield "", False
