@@ -35,6 +35,7 @@ def hf(tmp_path: Path) -> Iterator[Holdfast]:
 
 def test_a_document_is_one_event_for_each_version(hf: Holdfast) -> None:
     file = write(hf, "docs/a.md", "# A\n\nfirst\n")
+    written = file.stat().st_mtime_ns // 1_000
     assert hf.documents.add("docs/**/*.md") == DocumentReport(added=("docs/a.md",))
     assert hf.documents.add(["docs/**/*.md"]) == DocumentReport(unchanged=("docs/a.md",))
     file.write_text("# A\n\nsecond\n")
@@ -47,6 +48,9 @@ def test_a_document_is_one_event_for_each_version(hf: Holdfast) -> None:
         "path": "docs/a.md",
         "pattern": "docs/**/*.md",
         "sha256": sha256(b"# A\n\nfirst\n").hexdigest(),
+        "root": os.path.realpath(hf.project.root),
+        "written": written,
+        "size": 11,
         "lines": 3,
         "parts": 1,
         "text": "# A\n\nfirst\n",
@@ -233,6 +237,24 @@ def test_limits_leave_a_file_out_and_say_so(hf: Holdfast) -> None:
     hf.settings = msgspec.structs.replace(hf.settings, recall=recall)
     assert "recall.document_bytes" in hf.documents.add("a.md").left_out[0].why
     assert told(hf) == []
+
+
+def test_lines_end_in_one_way_whatever_the_file_does(hf: Holdfast) -> None:
+    file = write(hf, "a.md", "")
+    file.write_bytes(b"# A\r\n\r\none\r\ntwo\n")
+    hf.documents.add("a.md")
+    (event,) = told(hf)
+    assert (event.text, event.payload["lines"]) == ("# A\n\none\ntwo\n", 4)
+    assert event.payload["sha256"] == sha256(file.read_bytes()).hexdigest()
+    assert hf.documents.refresh().unchanged == ("a.md",)
+
+
+def test_what_the_project_ignores_is_read_only_when_it_is_named(hf: Holdfast) -> None:
+    write(hf, ".gitignore", "build/\n*.log\n")
+    for name in ("a.md", "b.log", "build/c.md"):
+        write(hf, name, "text")
+    assert hf.documents.add(".").added == ("a.md",)
+    assert hf.documents.add(["b.log", "build"]).added == ("b.log", "build/c.md")
 
 
 # ---- long texts, rebuilding, damage ------------------------------------------------------------

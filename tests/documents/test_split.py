@@ -120,6 +120,16 @@ def test_a_part_of_markdown_is_called_by_its_headings() -> None:
     ]
 
 
+def test_what_looks_like_a_heading_in_a_comment_or_in_code_is_none() -> None:
+    long = "Words that say something. " * 15
+    text = (
+        f"# One\n\n{long}\n\n<!-- a note\n# Not one\n```\nNor this\n===\n-->\n\n## Two\n\n{long}\n\n"
+        f"```md\n<!--\n# Not one\n```\n\n<!-- # short -->\n## Three\n\n{long}\n"
+    )
+    found = [(part.title, part.line) for part in check("a.md", text)]
+    assert found == [("One", 1), ("One > Two", 12), ("One > Three", 22)]
+
+
 def test_a_long_section_is_cut_between_paragraphs_into_even_pieces() -> None:
     body = "\n\n".join(f"Paragraph {n} " + "says this and that. " * 20 for n in range(6))
     found = check("a.md", f"# One\n\n{body}\n")
@@ -190,7 +200,22 @@ CASES: dict[str, tuple[str, list[str]]] = {
         f"-- people; all of them\nCREATE TABLE users (\n  note text DEFAULT 'a;b',\n{filler('--')}\n);\n"
         f"\nCREATE FUNCTION f() AS $$\n  SELECT 1;\n{filler('--')}\n$$;\nDROP VIEW v;\n"
         f"INSERT INTO users VALUES (\n{filler('--')}\n1);\n",
-        ["CREATE TABLE users", "CREATE FUNCTION f", "DROP VIEW v"],
+        ["CREATE TABLE users", "CREATE FUNCTION f", "INSERT INTO users VALUES"],
+    ),
+    "b.sql": (
+        "INSERT INTO a VALUES (1);\nINSERT INTO a VALUES (2);\n\n"
+        f"CREATE FUNCTION f() RETURNS int AS $$\nBEGIN\n{filler('--')}\nEND;\n$$ LANGUAGE plpgsql;\n",
+        ["CREATE FUNCTION f"],
+    ),
+    "a.proto": (
+        f'syntax = "proto3";\n\n// One person.\nmessage User {{\n{filler("//")}\n}}\n\n'
+        f"service Users {{\n  rpc Get (User) returns (User);\n{filler('//')}\n}}\n",
+        ["User", "Users"],
+    ),
+    "a.graphql": (
+        f'"""\nOne person.\n"""\ntype User implements Node {{\n{filler()}\n}}\n\n'
+        f'input NewUser {{\n{filler()}\n}}\n"All."\nextend type Query {{\n{filler()}\n}}\n',
+        ["User", "NewUser", "Query"],
     ),
     "a.json": (
         '{\n  "one": {"x": "%s"},\n  "two": [\n    {"three": "%s"}\n  ],\n  "four": "%s"\n}\n'
@@ -205,7 +230,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
         f"# about one\none:\n{filler()}\n  two: 2\n'three': |\n{filler()}\n---\nfour:\n{filler()}\n",
         ["one", "three", "four"],
     ),
-    "a.toml": (f"top = 1\n# of a\n[a.b]\n{filler()}\nx = 1\n[[c]]\n{filler()}\n", ["top", "c"]),
+    "a.toml": (f"top = 1\n# of a\n[a.b]\n{filler()}\nx = 1\n[[c]]\n{filler()}\n", ["a.b", "c"]),
     "a.txt": ("\n\n".join(["words of a paragraph " * 12] * 3), ["", "", ""]),
 }
 

@@ -122,3 +122,32 @@ def test_recall_shows_path_and_line(project: Any) -> None:
     (hit,) = project("recall", "what is the lighthouse built of", "--json").json["hits"]
     assert (hit["path"], hit["line"], hit["line_end"]) == ("docs/guide.md", 1, 3)
     assert (hit["title"], hit["trust"], hit["event"]) == ("Guide", 1, None)
+
+
+def test_what_became_of_files_is_seen_without_a_refresh(project: Any) -> None:
+    write("docs/a.md", "# Ports\n\nThe lighthouse listens on port 8471.\n")
+    write("docs/b.md", "# More\n\nThe lighthouse has a lamp.\n")
+    project("docs", "add", "docs")
+    assert "8471" in project("context", "which port does the lighthouse listen on?").out
+    write("docs/a.md", "# Ports\n\nThe lighthouse listens on port 9000.\n")
+    Path("docs/b.md").unlink()
+    write("docs/c.md", "# New\n\nThe lighthouse was painted.\n")
+    ran = project("docs", "list", "--json")
+    assert [one["path"] for one in ran.json["documents"]] == ["docs/a.md", "docs/c.md"]
+    found = project("recall", "lighthouse port", "--kind", "document", "--json").json["hits"]
+    assert [hit["path"] for hit in found] == ["docs/a.md", "docs/c.md"]
+    assert "9000" in found[0]["text"]
+    Path("docs/a.md").unlink()
+    assert "docs/a.md" not in project("recall", "lighthouse port").out
+    ran = project("context", "lighthouse port")
+    assert "docs/c.md" in ran.out
+    assert "9000" not in ran.out
+    assert ran.out.count("docs/a.md") == ran.out.count("no longer holds")
+
+
+def test_line_ends_of_another_system_are_not_shown(project: Any) -> None:
+    Path("a.md").write_bytes(b"# Ports\r\n\r\nThe lighthouse listens\r\non port 8471.\r\n")
+    project("docs", "add", "a.md")
+    ran = project("recall", "lighthouse port")
+    assert "8471" in ran.out
+    assert "x0d" not in ran.out

@@ -299,7 +299,7 @@ def test_an_erased_version_is_nowhere_and_breaks_nothing(hf: Holdfast, clock: Ti
 
 
 @pytest.mark.filterwarnings("ignore::holdfast.DamageWarning")
-def test_a_damaged_version_costs_that_version_alone(hf: Holdfast) -> None:
+def test_a_damaged_version_is_read_again(hf: Holdfast, clock: Ticking) -> None:
     write(hf, "a.md", f"the first {WORD}")
     write(hf, "b.md", f"another {WORD}")
     hf.documents.add("*.md")
@@ -307,6 +307,7 @@ def test_a_damaged_version_costs_that_version_alone(hf: Holdfast) -> None:
     log.write_bytes(log.read_bytes().replace(b"the first", b"the FIRST"))
     hf.rebuild()
     hf.library.discard("a test")
-    assert said(documents(hf)) == {"b.md": f"another {WORD}"}
-    assert hf.documents.add("*.md").added == ("a.md",)
+    clock.minutes = 10
+    assert said(documents(hf, as_of=stamp(5))) == {"b.md": f"another {WORD}"}
     assert said(documents(hf)) == {"a.md": f"the first {WORD}", "b.md": f"another {WORD}"}
+    assert hf.documents.add("*.md").unchanged == ("a.md", "b.md")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from holdfast.errors import Invalid
 from holdfast.model.events import Draft
@@ -55,7 +57,40 @@ def found_beside(
     settings: RecallSettings,
     said: frozenset[str],
 ) -> tuple[Found, tuple[Hit, ...]]:
-    """What is found beside what is said, in plain words; and what merely repeats that."""
+    """What is found beside what is said, in plain words; and what merely repeats that.
+
+    Of documents only what their files say by now; whoever asks about another time gets what they said.
+    """
+    if asked.as_of is not None:
+        return _found(hf, query, k, asked, floor, settings, said)
+    hf.documents.keep_up()
+    found, repeated = _found(hf, query, k, asked, floor, settings, said)
+    stale = _stale(hf, found.hits, repeated)
+    if stale:
+        found, repeated = _found(hf, query, k, asked, floor, settings, said)
+        stale = _stale(hf, found.hits, repeated)
+    if stale:  # it changes faster than it is read, or nothing can be recorded
+        found = replace(found, hits=tuple(hit for hit in found if hit.id not in stale))
+        repeated = tuple(hit for hit in repeated if hit.id not in stale)
+    return found, repeated
+
+
+def _stale(hf: Holdfast, *some: Sequence[Hit]) -> frozenset[str]:
+    """The hits whose file says something else by now."""
+    mine = [hit for hits in some for hit in hits if hit.path and hit.project == hf.project.id]
+    paths = hf.documents.look(hit.path for hit in mine)
+    return frozenset(hit.id for hit in mine if hit.path in paths)
+
+
+def _found(
+    hf: Holdfast,
+    query: str,
+    k: int,
+    asked: Asked,
+    floor: float,
+    settings: RecallSettings,
+    said: frozenset[str],
+) -> tuple[Found, tuple[Hit, ...]]:
     wanted, asking = wanted_by(hf, asked), question(query)
     answered = mended(hf, asked, lambda: _answered(hf, asking, asked, wanted, settings, said))
     if answered is None:

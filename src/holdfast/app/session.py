@@ -59,6 +59,7 @@ class Session(SessionRecalling):
         said = {**self._details, "resumed": True} if self._known() else self._details
         self._over = False
         self.record("session_started", said, origin="system", at=at)
+        self._hf.documents.follow()
         return self
 
     def check(self) -> None:

@@ -2,8 +2,9 @@
 
 A pattern is relative to the root, with forward slashes. `*` and `?` stay within a name, `[…]` names
 characters, `**` is any number of folders. Names that begin with a dot are found only by patterns that
-say the dot. `**` does not follow links, and passes over folders of dependencies and over other projects;
-whoever wants those names them.
+say the dot. `**` does not follow links, and passes over folders of dependencies, over other projects
+and, with all that stands behind it, over what the project's .gitignore files leave out; whoever wants
+those names them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from fnmatch import fnmatchcase
 
 from holdfast.errors import Denied, Invalid
 from holdfast.model.documents import LONGEST_PATH, LeftOut
+
+from .ignore import Ignored
 
 #: the file that says a folder is a project of its own
 _MARKER = ".holdfast.toml"
@@ -92,6 +95,7 @@ class Finder:
     def __init__(self, root: str) -> None:
         self._root = root
         self._real = os.path.realpath(root)
+        self._ignored = Ignored(root)
         self.left_out: list[LeftOut] = []
 
     def files(self, pattern: str) -> list[str]:
@@ -119,17 +123,22 @@ class Finder:
         if segment == "**":
             yield folder, at + 1
             for entry in self._entries(folder):
-                if entry.is_dir(follow_symlinks=False) and self._goes_into(entry):
+                if entry.is_dir(follow_symlinks=False) and self._goes_into(folder, entry):
                     yield _join(folder, entry.name), at
         elif not glob.has_magic(segment):
             path = _join(folder, segment)
             if self._suits(path, last=last):
                 yield path, at + 1
         else:
+            behind = "**" in segments[:at]
             for entry in self._entries(folder):
                 hidden = entry.name.startswith(".") and not segment.startswith(".")
+                if hidden or not fnmatchcase(entry.name, segment):
+                    continue
                 path = _join(folder, entry.name)
-                if not hidden and fnmatchcase(entry.name, segment) and self._suits(path, last=last):
+                if behind and self._is_ignored(folder, path, is_folder=not last):
+                    continue
+                if self._suits(path, last=last):
                     yield path, at + 1
 
     def _suits(self, path: str, *, last: bool) -> bool:
@@ -144,13 +153,18 @@ class Finder:
             return False
         return True
 
-    def _goes_into(self, entry: os.DirEntry[str]) -> bool:
+    def _goes_into(self, folder: str, entry: os.DirEntry[str]) -> bool:
         hidden = entry.name.startswith(".")
         return not (
             hidden
             or entry.name in _PASSED_OVER
             or os.path.lexists(os.path.join(entry.path, _MARKER))
+            or self._is_ignored(folder, _join(folder, entry.name), is_folder=True)
         )
+
+    def _is_ignored(self, folder: str, path: str, *, is_folder: bool) -> bool:
+        """Is it left out, and not because somebody named the folder it lies in although that is?"""
+        return self._ignored.leaves_out(path, folder=is_folder) and not self._ignored.holds(folder)
 
     def _entries(self, folder: str) -> list[os.DirEntry[str]]:
         try:

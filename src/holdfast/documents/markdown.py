@@ -1,4 +1,4 @@
-"""Markdown by its headings. What looks like one inside a code block or front matter is none."""
+"""Markdown by its headings. What looks like one in code, in a comment or in front matter is none."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from .units import Unit, lines
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_COMMENT, _COMMENT_END = re.compile(r" {0,3}<!--"), re.compile("-->")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FRONT_MATTER = re.compile(
@@ -31,18 +32,17 @@ def units(text: str) -> list[Unit]:
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:
     """Place, level and words of every heading."""
-    fence = ""
+    # what ends the code or the comment that a line stands in
+    ends: re.Pattern[str] | None = None
     # the line before, when it may be the words of a heading that a line under it makes one
     prose: tuple[int, str] | None = None
     alone = True
     for start, line in _without_front_matter(text):
-        opened = _FENCE.match(line)
-        if fence:
-            closes = opened is not None and opened[1].startswith(fence)
-            fence = "" if closes and opened and not line[opened.end() :].strip() else fence
+        if ends is not None:
+            ends = None if ends.search(line) else ends
             prose, alone = None, True
-        elif opened is not None and "`" not in line[opened.end() :]:
-            fence, prose = opened[1], None
+        elif (ends := _opened(line)) is not None:
+            prose = None
         elif (heading := _HEADING.match(line)) is not None:
             yield start, len(heading[1]), _words(line[heading.end() :])
             prose, alone = None, True
@@ -52,6 +52,14 @@ def _headings(text: str) -> Iterator[tuple[int, int, str]]:
         else:
             prose = (start, line) if alone and not _NOT_PROSE.match(line) else None
             alone = not line.strip()
+
+
+def _opened(line: str) -> re.Pattern[str] | None:
+    """What ends the code or the comment that begins with a line; None when it begins none."""
+    fence = _FENCE.match(line)
+    if fence is not None and "`" not in line[fence.end() :]:
+        return re.compile(f"^ {{0,3}}{fence[1][0]}{{{len(fence[1])},}}\\s*$")
+    return _COMMENT_END if _COMMENT.match(line) and not _COMMENT_END.search(line) else None
 
 
 def _without_front_matter(text: str) -> Iterator[tuple[int, str]]:

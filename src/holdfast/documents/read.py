@@ -12,10 +12,12 @@ import msgspec
 from holdfast.model.documents import LONGEST_PATH, LeftOut
 
 from .find import LEADS_OUT, inside
+from .seen import Look, look_of
 
 #: why a file is not read, given its path and where it really lies; empty when it may be
 Refusal = Callable[[str, str], str]
-_CHUNK = 1 << 20
+#: a picture or a program shows what it is in so many bytes
+_FIRST, _CHUNK = 1 << 13, 1 << 20
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -25,6 +27,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     #: of its bytes
     sha256: str
+    #: how the file looked before it was read
+    look: Look
 
 
 class Reader:
@@ -43,12 +47,17 @@ class Reader:
         if why:
             return LeftOut(path=_sayable(path), why=why)
         try:
-            data = self._bytes(place)
+            data, look = self._bytes(place)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as exc:
             return LeftOut(path=path, why=f"it cannot be read: {exc.strerror}", passing=True)
-        return LeftOut(path=path, why=data) if isinstance(data, str) else _content(path, data)
+        if isinstance(data, str):
+            return LeftOut(path=path, why=data)
+        text = _decoded(data)
+        if text is None:
+            return LeftOut(path=path, why="it is not text, or not in UTF-8")
+        return Content(text=text, sha256=sha256(data).hexdigest(), look=look)
 
     def _refused(self, path: str, place: str) -> str:
         if _sayable(path) != path:
@@ -59,34 +68,33 @@ class Reader:
             return LEADS_OUT
         return self._refusal(path, place)
 
-    def _bytes(self, place: str) -> bytes | str:
-        """What is in a file, or why that is not for us."""
+    def _bytes(self, place: str) -> tuple[bytes | str, Look]:
+        """What is in a file, or why that is not for us; of what is not text, the beginning."""
         fd = os.open(place, _OPEN)
         try:
             about = os.fstat(fd)
             if not stat.S_ISREG(about.st_mode):
-                return "it is not a file"
-            data = bytearray()
-            while len(data) <= self._most and (chunk := os.read(fd, _CHUNK)):
+                return "it is not a file", look_of(about)
+            size, data = about.st_size, bytearray()
+            while max(size, len(data)) <= self._most and b"\0" not in data[:_FIRST]:
+                chunk = os.read(fd, _CHUNK if data else _FIRST)
+                if not chunk:
+                    break
                 data += chunk
         finally:
             os.close(fd)
-        if len(data) > self._most:
-            size = max(about.st_size, len(data))
-            return f"it has {size:,} bytes; recall.document_bytes allows {self._most:,}"
-        return bytes(data)
-
-
-def _content(path: str, data: bytes) -> Content | LeftOut:
-    text = _decoded(data)
-    if text is None:
-        return LeftOut(path=path, why="it is not text, or not in UTF-8")
-    return Content(text=text, sha256=sha256(data).hexdigest())
+        size = max(size, len(data))
+        if size > self._most:
+            why = f"it has {size:,} bytes; recall.document_bytes allows {self._most:,}"
+            return why, look_of(about)
+        return bytes(data), look_of(about)
 
 
 def _decoded(data: bytes) -> str | None:
+    """Its text with one kind of line end, as every editor shows it; None for what is no text."""
     try:
-        return None if b"\0" in data else data.decode("utf-8-sig")
+        text = None if b"\0" in data else data.decode("utf-8-sig")
+        return text if text is None else text.replace("\r\n", "\n")
     except UnicodeDecodeError:
         return None
 

@@ -17,13 +17,24 @@ _NAMED = re.compile(
     r"namespace|package|type|record|object|protocol|extension|sub|proc|const|let|var|val|macro)"
     r"\s+([A-Za-z_$][\w$.:]{0,80})"
 )
+#: what schemas define, at the left margin
+_DEFINED = re.compile(
+    r"(?:extend\s+)?(?:message|service|enum|struct|union|exception|type|input|interface|scalar|model|"
+    r"directive|query|mutation|subscription|fragment|contract|library|namespace|datasource|generator)"
+    r"\s+(@?[A-Za-z_][\w.]{0,80})"
+)
 _CALLED = re.compile(r"([A-Za-z_$][\w$]{0,80})\s{0,3}\(")
 #: lines of a definition in which its name is looked for
 _NEAR = 12
 _LONGEST_LINE = 400
 
 
-def units(text: str) -> list[Unit]:
+def schema(text: str) -> list[Unit]:
+    """Schemas and interfaces: what is defined at the left margin, each for itself."""
+    return units(text, _DEFINED)
+
+
+def units(text: str, defined: re.Pattern[str] | None = None) -> list[Unit]:
     """Each stretch that begins at the left margin behind a blank line, or behind the end of another."""
     table = list(lines(text))
     found: list[Unit] = []
@@ -34,13 +45,17 @@ def units(text: str) -> list[Unit]:
             continue
         begins = not open_before and not indentation(line) and not _GOES_ON.match(line)
         if begins:
-            found.append(Unit(start, _title([said for _, said in table[number : number + _NEAR]])))
+            near = [said for _, said in table[number : number + _NEAR]]
+            found.append(Unit(start, _title(near, defined)))
         open_before = not (_CLOSES.match(line) and not indentation(line))
     return found
 
 
-def _title(some: list[str]) -> str:
-    """The name of what is defined in the first line that is not a comment."""
+def _title(some: list[str], defined: re.Pattern[str] | None) -> str:
+    """The name of what is defined in the first line that is not a comment, or, in a schema, nearby."""
+    near = (defined.match(line[:_LONGEST_LINE]) for line in some) if defined is not None else ()
+    if (first := next(filter(None, near), None)) is not None:
+        return first[1]
     for line in some:
         if not line.strip() or _COMMENT.match(line):
             continue

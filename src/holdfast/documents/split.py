@@ -57,9 +57,10 @@ _KINDS: tuple[tuple[_Cutter, str], ...] = (
     (
         source.units,
         "js jsx mjs cjs ts tsx mts go rs java kt kts scala swift c h cc cpp cxx hpp hh cs m mm php "
-        "rb pl pm lua sh bash zsh fish ps1 r jl ex exs erl hs ml fs clj dart groovy gradle proto "
-        "graphql gql thrift css scss less vue svelte tf hcl zig nim v sol prisma",
+        "rb pl pm lua sh bash zsh fish ps1 r jl ex exs erl hs ml fs clj dart groovy gradle css scss "
+        "less vue svelte tf hcl zig nim v",
     ),
+    (source.schema, "proto graphql gql graphqls thrift avdl sol prisma"),
 )
 _CUTTERS = {ending: cutter for cutter, endings in _KINDS for ending in endings.split()}
 
@@ -169,10 +170,14 @@ def _may_join(one: _Piece, other: _Piece) -> bool:
 
 
 def _together(one: _Piece, other: _Piece) -> _Piece:
+    """Both as one, called by the heading above them; where there is none, by the larger of them."""
+    titles = (one.title, other.title)
+    if not one.level and not other.level and other.size > one.size:
+        titles = (other.title, one.title)
     return _Piece(
         one.start,
         other.end,
-        one.title or other.title,
+        titles[0] or titles[1],
         one.level or other.level,
         one.heads or (not one.level and other.heads),
     )

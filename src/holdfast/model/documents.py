@@ -16,6 +16,8 @@ from .events import Event
 #: the origin of what was read from a file of the project
 ORIGIN = "document"
 EVENT = "document_indexed"
+#: what says that content was taken out of the log
+ERASURE = "subject_erased"
 #: a longer path is refused, as it would be by most file systems
 LONGEST_PATH = 1_000
 #: versions of one document whose end is known beside the current one; of older ones the shelves know it
@@ -47,6 +49,11 @@ class DocumentInfo(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str
     #: of the file's bytes
     sha256: str
+    #: the folder it was read below
+    root: str = ""
+    #: when the file was written, in microseconds since 1970, and its bytes
+    written: int = 0
+    size: int = 0
     lines: int
     parts: int
     #: when it was read, and by which event
@@ -88,10 +95,15 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     path: str = ""
     pattern: str = ""
     sha256: str = ""
+    root: str = ""
+    written: int = 0
+    size: int = 0
     lines: int = 0
     parts: int = 0
     #: why it is out of use from here on; empty when it is not
     gone: str = ""
+    #: a person had everything read again, whatever was erased before
+    refreshed: bool = False
 
 
 def said(event: Event) -> Said | None:
@@ -108,9 +120,13 @@ def said(event: Event) -> Said | None:
         path=path,
         pattern=pattern,
         sha256=_text(given.get("sha256")),
+        root=_text(given.get("root")),
+        written=_count(given.get("written")),
+        size=_count(given.get("size")),
         lines=_count(given.get("lines")),
         parts=_count(given.get("parts")),
         gone=why if gone else "",
+        refreshed=given.get("refreshed") is True,
     )
 
 
@@ -157,6 +173,9 @@ def after(known: Tracked | None, event: Event, told: Said) -> Tracked:
             path=told.path,
             pattern=told.pattern,
             sha256=told.sha256,
+            root=told.root,
+            written=told.written,
+            size=told.size,
             lines=told.lines,
             parts=told.parts,
             at=event.timestamp,

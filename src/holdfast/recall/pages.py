@@ -23,7 +23,7 @@ from holdfast.text.words import analyse
 
 #: raised when pages, or the parts of documents, are made differently; what was indexed before is then
 #: indexed anew
-SHAPE = 3
+SHAPE = 4
 #: memories of this importance are found by a label of their own
 IMPORTANT = 0.8
 #: events that say something somebody may want to find

@@ -5,17 +5,22 @@ What counts as a document, and which of its versions holds when, is for `model/d
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.model.documents import EVENT, DocumentInfo, Tracked, after, said
+from holdfast.model.documents import ERASURE, EVENT, DocumentInfo, Tracked, after, said
 from holdfast.model.events import Event
 
 from .view import NOTHING, Rows, common_key, within
 
 if TYPE_CHECKING:
     from .runner import Reading
+
+
+#: no path is empty
+_ERASED = common_key("")
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,20 +34,25 @@ class DocumentView:
     """One row for each path."""
 
     name = "documents"
-    version = 1
-    kinds = frozenset({EVENT})
+    version = 2
+    kinds = frozenset({EVENT, ERASURE})
     row = Tracked
 
     def keys(self, event: Event) -> tuple[str, ...]:
-        """The document it is about."""
+        """The document it is about; else the row that says whether something was erased."""
         told = said(event)
-        return () if told is None or not told.path else (common_key(told.path),)
+        if told is None and event.kind == EVENT:
+            return ()
+        return (common_key(told.path if told is not None else ""),)
 
     def apply(self, rows: Rows, event: Event) -> Rows:
         """A new version, or none any more."""
         told = said(event)
         if told is None:
-            return NOTHING
+            return {_ERASED: Tracked(path="", gone=ERASURE)}
+        if not told.path:
+            lifted = told.refreshed and rows[_ERASED] is not None
+            return {_ERASED: None} if lifted else NOTHING
         key = common_key(told.path)
         return {key: after(rows[key], event, told)}
 
@@ -83,9 +93,20 @@ def tracked(reading: Reading, path: str) -> Tracked | None:
     return found
 
 
+def some(reading: Reading, paths: Iterable[str]) -> dict[str, Tracked]:
+    """The same of these, as far as they were ever read."""
+    found = ((path, tracked(reading, path)) for path in paths)
+    return {path: one for path, one in found if one is not None}
+
+
 def every(reading: Reading) -> dict[str, Tracked]:
     """The same of every path."""
-    return {one.path: one for one in reading.rows(DOCUMENTS, _COMMON)}
+    return {one.path: one for one in reading.rows(DOCUMENTS, _COMMON) if one.path}
+
+
+def erased(reading: Reading) -> bool:
+    """Was something erased since the last refresh that a person asked for?"""
+    return reading.row(DOCUMENTS, _ERASED) is not None
 
 
 def current(reading: Reading) -> list[DocumentInfo]:

@@ -26,6 +26,7 @@ _MOST_NAMED = 20
 def docs_(*, common: Common = DEFAULT) -> int:
     """Say which documents there are, and what can be done with them."""
     with opened(common) as hf:
+        hf.documents.follow()
         known, patterns = hf.documents.list(), hf.documents.patterns()
     if common.json:
         show.as_json({"documents": len(known), "patterns": patterns})
@@ -78,6 +79,7 @@ def refresh(*, common: Common = DEFAULT) -> int:
 def list_(*, common: Common = DEFAULT) -> int:
     """List the documents there are."""
     with opened(common) as hf:
+        hf.documents.follow()
         known, patterns = hf.documents.list(), hf.documents.patterns()
     if common.json:
         show.as_json({"documents": known, "patterns": patterns})
