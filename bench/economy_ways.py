@@ -255,7 +255,7 @@ class Ours:
     ) -> None:
         self._hf = hf
         self._clock = clock
-        self._wanted = {"budget": budget, "window": window, "system": script.system}
+        self._wanted: dict[str, Any] = {"budget": budget, "window": window, "system": script.system}
         self._session: Session | None = None
         self._recorded = 0
         self._opened: dict[str, str] = {}

@@ -5,11 +5,11 @@
 
 The latest contexts of a project are gone through. Of each, entries that were shown are mixed with as
 many candidates that were weighed and not shown, in an order of chance that is the same in every run. Of
-each the whole text is shown, cut at 1,200 characters, whatever the context showed of it, and nothing
-that tells the two apart. Press u (useful), n (not), s (skip) or q (stop). What a context shows anyway,
-what took another's place and mere names are neither. Prints the share that was useful of what was shown
-and of what was not, with Wilson's 95 % interval; ratings go to a file as JSON lines. No model, no
-network.
+each the whole text is shown, cut at 1,200 characters, whatever the context showed of it; of a document,
+the part that was weighed, with its file and line. Nothing tells the two apart. Press u (useful), n
+(not), s (skip) or q (stop). What a context shows anyway, what took another's place and mere names are
+neither. Prints the share that was useful of what was shown and of what was not, with Wilson's 95 %
+interval; ratings go to a file as JSON lines. No model, no network.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ import msgspec
 import holdfast
 from bench.report import show
 from holdfast.app.open import must_exist
+from holdfast.documents.whole import whole
 from holdfast.errors import Erased, HoldfastError, NotFound
+from holdfast.model.documents import place_of
 from holdfast.model.events import Event
-from holdfast.model.packs import Pack, Weighed
+from holdfast.model.packs import Pack, Shown, Weighed
 from holdfast.text.quoting import clean
 
 PACKS, ENTRIES = 10, 6
@@ -129,6 +131,8 @@ def _entry(pack: Pack, one: Weighed, text: str) -> Entry:
 
 def _text(hf: holdfast.Holdfast, one: Weighed, user: str, at: str) -> str:
     """All it said at the time; empty for what is not there any more."""
+    if one.shown.kind == "document":
+        return _part(hf, one.shown)
     if not one.shown.id.startswith("mem_"):
         event = hf.log.find(one.shown.id)
         return "" if event is None or event.erased else event.words.strip()
@@ -137,6 +141,18 @@ def _text(hf: holdfast.Holdfast, one: Weighed, user: str, at: str) -> str:
     except (NotFound, Erased):
         return ""
     return memory.text.strip() or f"{memory.key}: {memory.value}"
+
+
+def _part(hf: holdfast.Holdfast, shown: Shown) -> str:
+    """A part of a document, below the file and the line it begins at."""
+    event_id, line, line_end = place_of(shown.id)
+    event = hf.log.find(event_id)
+    if event is None or event.erased:
+        return ""
+    text = whole(event, hf.log, hf.library.tell)
+    lines = "\n".join(text.split("\n")[max(0, line - 1) : line_end])
+    part = (text[slice(*shown.span)] if shown.span else lines).strip("\n").rstrip()
+    return f"{event.payload.get('path')}:{line}\n{part}" if part else ""
 
 
 # ---- asking --------------------------------------------------------------------------------------

@@ -180,7 +180,7 @@ def test_what_is_asked_of_holdfast_is_its_context() -> None:
         ours.hear(Message(role="tool", text=listing, tool="bash", answers="c1"))
         prompt = ours.prompt("lines")
         assert prompt[: len(first) + 1] == (tools, *first)
-        assert "<call bash>" in prompt[-2]
+        assert "<call bash>" in "\n".join(prompt[len(first) + 1 :])
         assert len(handles("\n".join(prompt))) == 1
         far = kept(Need(terms={"quux_450": FAR}), prompt, ours.expand)
         (handle,) = handles("\n".join(prompt))

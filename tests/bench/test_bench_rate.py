@@ -91,6 +91,38 @@ def test_what_is_gone_is_not_asked_about_nor_a_context_that_left_nothing_out(hom
         assert entries(hf, with_candidates(pack, (*taken, *shown_already)), 99) == []
 
 
+def test_parts_of_documents_are_asked_about_with_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    root = tmp_path / "root"
+    (root / "docs").mkdir(parents=True)
+    told = "The billing service has the port {0}.\n" + "It waits for {0} more guests there.\n" * 30
+    said = [f"## Service {n}\n\n{told.format(8000 + n)}" for n in range(12)]
+    (root / "docs/ports.md").write_text("# Ports\n\n" + "\n\n".join(said) + "\n")
+    with holdfast.open(tmp_path / "home", project="p", user="ana") as hf:
+        hf.documents.add("docs/*.md", root=root)
+        with hf.session(agent="coder") as s:
+            s.context(QUERY, budget=400)
+        pack = packs(hf, 1)[0]
+        found = entries(hf, pack, 3)
+        assert [one.kind for one in found] == ["document"] * 6
+        assert sum(one.shown for one in found) == 3
+        # the same without where in the text it lies
+        bare = [replace(one, shown=replace(one.shown, span=())) for one in pack.receipt.candidates]
+        for one in [*found, *entries(hf, with_candidates(pack, tuple(bare)), 3)]:
+            place, text = one.text.split("\n", 1)
+            path, line = place.split(":")
+            lines = (root / path).read_text().split("\n")
+            assert "\n".join(lines[int(line) - 1 :]).startswith(text)
+            assert "guests" in text
+        lost = replace(
+            bare[0], shown=replace(bare[0].shown, id="evt_01M7JCC4WYRK679ZHHZ9JQFG9T:1-3")
+        )
+        assert rate._text(hf, lost, "ana", pack.receipt.at) == ""
+
+
 def with_candidates(pack: Pack, candidates: tuple[Weighed, ...]) -> Pack:
     return replace(pack, receipt=replace(pack.receipt, candidates=candidates))
 
