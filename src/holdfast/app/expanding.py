@@ -1,22 +1,28 @@
-"""All of something that was shown in short, within a budget; and what there is to ask for."""
+"""All of something that was shown in short, within a budget; and what there is to ask for.
+
+A text is given verbatim, as much of it as fits, and what is left has a handle: the texts of a chain of
+handles, one behind the other, are the whole. Offsets count in the text as it is shown.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from functools import partial
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
+from holdfast.capture.parse import NOTES
 from holdfast.compose import history, render
-from holdfast.compose.items import said
+from holdfast.compose.items import beyond, said
+from holdfast.documents.whole import whole as whole_document
 from holdfast.errors import Invalid, NotFound
+from holdfast.model import memories as model
+from holdfast.model.documents import EVENT as DOCUMENT
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory
 from holdfast.model.packs import Expanded, Shown, Topic
 from holdfast.text.passages import split
 from holdfast.text.quoting import quoted
-from holdfast.views import knowledge
 from holdfast.views import state as views
 from holdfast.views.epochs import EpochView
 from holdfast.views.memories import is_memory_id
@@ -25,20 +31,43 @@ from holdfast.views.view import session_key
 from . import retrieve
 from .asking import Asked, mended
 from .history import session_events
-from .showing import Showing
+from .memories import now
+from .packs import changed, stands
 from .telling import Author, find
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
 
+Count = Callable[[str], int]
 #: a part of the conversation, as the mark in a context names it
-_EVENTS = re.compile(r"events (\d+)-(\d+)")
+_EVENTS = re.compile(r"events ([0-9]{1,18})-([0-9]{1,18})")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 #: where a text goes on that did not fit
-_GOES_ON = re.compile(r"(.+)@(\d+)")
-#: a text is given in pieces that end where a line, a sentence or a word does
-_PIECE = 400
+_GOES_ON = re.compile(r"(.+)@([0-9]{1,18})")
+#: lines of a document, as a receipt names them: where they begin, in the first of them too
+_LINES = re.compile(r"(.+):([0-9]{1,18})(?:\.([0-9]{1,18}))?-([0-9]{1,18})")
+#: a body that is kept beside the log
+_BODY = re.compile(r"[0-9a-f]{64}")
+#: about so many characters are a token
+_CHARS = 4
+_BETWEEN = "\n\n"
 _LATEST = 1_000
+
+
+class _Whole(NamedTuple):
+    """What a handle stands for: a text, and which part of it is meant."""
+
+    #: the handle that stands for all of the text
+    ref: str
+    #: of the memory, event or part of a document
+    id: str
+    text: str
+    start: int = 0
+    #: where what is meant ends, though the text may go on
+    end: int | None = None
+    #: what should be known about it: that it holds no longer
+    note: str = ""
 
 
 def expand(s: Session, ref: str | int, tokens: int) -> Expanded:
@@ -47,37 +76,71 @@ def expand(s: Session, ref: str | int, tokens: int) -> Expanded:
         raise Invalid(f"tokens must be a whole number from 1 on, not {tokens!r}")
     named = str(ref).strip().strip("[]").removesuffix("+")
     found = _GOES_ON.fullmatch(named)
-    whole, start = (found[1], int(found[2])) if found else (named, 0)
-    part = _EVENTS.fullmatch(whole)
+    name, start = (found[1], int(found[2])) if found else (named, None)
+    part = _EVENTS.fullmatch(name)
     if part is not None:
-        return _conversation(s, int(part[1]), int(part[2]), tokens)
-    of, text = _text(s, whole)
-    return _cut(s, whole, of, quoted(text), start, tokens)
+        return _conversation(s, int(part[1]), int(part[2]), start or 0, tokens)
+    of = _meant(s, name)
+    if start is not None:
+        of = of._replace(start=start, end=None)
+    if start and start >= len(of.text):
+        raise NotFound(f"{name} ends before {named}: it has {len(of.text)} characters")
+    shown = _beginning(of.text[of.start : of.end], tokens, s._hf.counter().count, named)
+    end = of.start + len(shown)
+    more = f"{of.ref}@{end}" if end < len(of.text) else ""
+    size = s._hf.counter().count(shown)
+    return Expanded(ref=named, id=of.id, text=shown, tokens=size, more=more, note=of.note)
 
 
-def _text(s: Session, ref: str) -> tuple[str, str]:
-    """The id of what is meant, and all it says."""
-    hf = s._hf
-    shown = _shown(s, int(ref)) if ref.isdigit() else None
-    if shown is not None:
-        ref = shown.id
-    elif ref.isdigit():
-        raise NotFound(f"no entry {ref} is shown in this session's context")
-    if is_memory_id(ref):
-        author = Author(user=s.principal, agent=s.agent, origin="agent")
-        home, memory = find(hf, ref, author)
-        return ref, _told(_standing(home, memory))
-    if shown is not None and shown.kind == "document":
-        return ref, Showing(hf, s.principal).item(shown).levels[0]
-    event = hf.log.find(ref)
+def _beginning(text: str, tokens: int, count: Count, ref: str) -> str:
+    """As much of a text as fits, to the end of a line, a sentence or a word where there is one."""
+    fits, size = 0, min(len(text), tokens * _CHARS)
+    while count(text[:size]) <= tokens:
+        if size == len(text):
+            return text
+        fits, size = size, min(len(text), 2 * size)
+    while size - fits > 1:
+        middle = (fits + size) // 2
+        if count(text[:middle]) <= tokens:
+            fits = middle
+        else:
+            size = middle
+    if not fits:
+        raise Invalid(f"{tokens} tokens are too few for {ref}; {count(text[:1])} show a beginning")
+    passages = split(text[: fits + 1], fits)
+    ended = passages[0][1] if passages else text[:fits]
+    return ended if count(ended) <= tokens else text[:fits]
+
+
+# ---- what is meant ---------------------------------------------------------------------------
+
+
+def _meant(s: Session, ref: str) -> _Whole:
+    """All that a handle stands for; NotFound for what this agent may not see."""
+    hf, shown = s._hf, None
+    if _NUMBER.fullmatch(ref):
+        shown = _shown(s, int(ref))
+        if shown is None:
+            raise NotFound(f"no entry {ref} is shown in this session's context")
+    name = ref if shown is None else shown.id
+    if is_memory_id(name):
+        return _remembered(s, name)
+    event, lines = hf.log.find(name), _LINES.fullmatch(name)
+    if event is None and lines is not None:
+        event = hf.log.find(lines[1])
+    if event is None and _BODY.fullmatch(name):
+        event = next((one for one in hf.events() if _keeps(one, name) and _may_see(s, one)), None)
     if event is None or event.erased or not _may_see(s, event):
-        raise NotFound(f"there is nothing {ref!r} here to expand")
-    return ref, whole(hf, event)
+        raise NotFound(f"there is nothing {name!r} here to expand")
+    if event.event_id == name or lines is None:
+        fixes = shown.beside if shown is not None and shown.kind == "error" else ()
+        return _said(hf, ref, name, event, fixes)
+    return _lines(hf, name, event, lines, shown.span if shown is not None else ())
 
 
 def _may_see(s: Session, event: Event) -> bool:
     """What a person's agent said and heard, and documents, which are everybody's in the project."""
-    return event.kind == "document_indexed" or (event.user, event.agent) == (s.principal, s.agent)
+    return event.kind == DOCUMENT or (event.user, event.agent) == (s.principal, s.agent)
 
 
 def _shown(s: Session, number: int) -> Shown | None:
@@ -87,72 +150,104 @@ def _shown(s: Session, number: int) -> Shown | None:
     return next((one for one in every if one.number == number), None)
 
 
-def _standing(home: Holdfast, memory: Memory) -> Memory:
-    """What took the place of a memory, if something did."""
-    seen = {memory.id}
-    while (after := memory.superseded_by or memory.merged_into) and after not in seen:
-        seen.add(after)
-        later = home.views.read(partial(knowledge.memory, memory_id=after))
-        if later is None:
+def _remembered(s: Session, memory_id: str) -> _Whole:
+    """A memory, or what took its place, with a word about both."""
+    hf, author = s._hf, Author(user=s.principal, agent=s.agent, origin="agent")
+    _, memory = find(hf, memory_id, author)
+    at, seen, notes = now(hf), {memory.id}, []
+    while model.state(memory, at) in ("superseded", "merged"):
+        after = memory.superseded_by or memory.merged_into or ""
+        try:
+            _, later = find(hf, after, author)
+        except NotFound:
             break
+        if later.id in seen:
+            break
+        seen.add(later.id)
+        notes.append(stands(memory, at))
         memory = later
-    return memory
-
-
-def _told(memory: Memory) -> str:
+    notes.append(stands(memory, at))
     steps = [f"{n}. {step}" for n, step in enumerate(memory.steps, 1)]
-    return "\n".join([memory.text, *steps])
+    text = quoted("\n".join([memory.text, *steps]))
+    return _Whole(ref=memory.id, id=memory.id, text=text, note="; ".join(filter(None, notes)))
+
+
+def _said(hf: Holdfast, ref: str, name: str, event: Event, fixes: tuple[str, ...]) -> _Whole:
+    """All an event says, and what was done about it."""
+    body = event.event_id != name
+    text = b"".join(hf.blobs.read(name)).decode("utf-8", "replace") if body else whole(hf, event)
+    found = [hf.log.find(one) for one in fixes]
+    then = [f"\nThen: {whole(hf, one)}" for one in found if one is not None and not one.erased]
+    return _Whole(
+        ref=ref if body or then else event.event_id,
+        id=event.event_id,
+        text=quoted("".join([text, *then])),
+        note=changed(hf, event, now(hf)),
+    )
+
+
+def _lines(
+    hf: Holdfast, name: str, event: Event, lines: re.Match[str], span: tuple[int, ...]
+) -> _Whole:
+    """Lines of a document; what stands behind them is what is left."""
+    text = whole(hf, event)
+    begins = [0, *(end.end() for end in re.finditer("\n", text)), len(text)]
+    first, last = (min(int(lines[n]), len(begins) - 1) for n in (2, 4))
+    start = min(begins[max(first, 1) - 1] + int(lines[3] or 0), len(text))
+    start, end = span or (start, max(start, begins[last]))
+    return _Whole(
+        ref=event.event_id,
+        id=name,
+        text=quoted(text),
+        start=len(quoted(text[:start])),
+        end=len(quoted(text[:end])),
+        note=changed(hf, event, now(hf)),
+    )
+
+
+def _keeps(event: Event, body: str) -> bool:
+    """Does an event keep one of its texts under that name?"""
+    notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
+    named = notes if isinstance(notes, list) else ()
+    return any(isinstance(note, dict) and note.get("blob") == body for note in named)
 
 
 def whole(hf: Holdfast, event: Event) -> str:
     """All an event says, from its body where it is too long for the line."""
+    if event.kind == DOCUMENT:
+        return whole_document(event, hf.log, hf.library.tell)
     try:
         return b"".join(hf.body(event)).decode("utf-8", "replace")
     except NotFound:
         return said(event)
 
 
-def _cut(s: Session, ref: str, of: str, text: str, start: int, tokens: int) -> Expanded:
-    """As much of a text as fits, from an offset on; what is left has a handle of its own."""
-    count, rest = s._hf.counter().count, text[start:]
-    if count(rest) <= tokens:
-        return Expanded(ref=ref, id=of, text=rest, tokens=count(rest))
-    pieces = [place for place, _ in split(rest, _PIECE)][1:]
-    low, high = 0, len(pieces)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if count(_marked(rest[: pieces[middle - 1]], ref, start + pieces[middle - 1])) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    if not low:
-        raise Invalid(f"{tokens} tokens are too few to show a piece of {ref}")
-    end = pieces[low - 1]
-    shown = _marked(rest[:end], ref, start + end)
-    return Expanded(ref=ref, id=of, text=shown, tokens=count(shown), more=f"{ref}@{start + end}")
+# ---- the conversation ------------------------------------------------------------------------
 
 
-def _marked(text: str, ref: str, at: int) -> str:
-    return f"{text.rstrip()} … [more: {ref}@{at}]"
-
-
-def _conversation(s: Session, first: int, last: int, tokens: int) -> Expanded:
-    """Turns of this session, as many as fit."""
-    count = s._hf.counter().count
-    turns = history.Turns(max(1, tokens // 2), count)
-    parts: list[render.Part] = []
-    size, more = 0, ""
+def _conversation(s: Session, first: int, last: int, start: int, tokens: int) -> Expanded:
+    """Turns of this session, one behind the other; where the next part begins is named by its event."""
+    ref, count = f"events {first}-{last}", s._hf.counter().count
+    text, places, size, all_read = "", list[tuple[int, int]](), 0, False
     for event in _between(s, first, last):
-        part = turns.part(event)
-        size += turns.tokens(event)
-        if parts and size > tokens:
-            more = f"events {event.event_seq}-{last}"
+        if size > tokens:
             break
-        parts.append(part)
-    if not parts:
+        text += _BETWEEN if places else ""
+        places.append((len(text), event.event_seq))
+        text += render.turn(event, said(event), whole=not beyond(event)).text
+        size += count(text[max(start, places[-1][0]) :])
+    else:
+        all_read = True
+    if not places:
         raise NotFound(f"nothing was said between event {first} and event {last} of this session")
-    text = render.text_of(parts)
-    return Expanded(ref=f"events {first}-{last}", id="", text=text, tokens=count(text), more=more)
+    if start and start >= len(text):
+        raise NotFound(f"{ref} ends before {start}: it has {len(text)} characters")
+    shown = _beginning(text[start:], tokens, count, ref)
+    end, more = start + len(shown), ""
+    if end < len(text) or not all_read:
+        place, seq = next(one for one in reversed(places) if one[0] <= end)
+        more = f"events {seq}-{last}@{end - place}"
+    return Expanded(ref=ref, id="", text=shown, tokens=count(shown), more=more)
 
 
 def _between(s: Session, first: int, last: int) -> Iterator[Event]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from holdfast.errors import Invalid
+from holdfast.model.packs import Expanded
 from holdfast.model.recall import Found, Hit
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -53,7 +54,8 @@ class Handle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         msgspec.Meta(
             min_length=1,
             max_length=300,
-            description="The number of an entry, an id, or events of the conversation: events 3-40.",
+            description="The number of an entry, an id, events of the conversation (events 3-40), or "
+            "what an answer named as more.",
         ),
     ]
     tokens: Annotated[
@@ -65,7 +67,8 @@ _TOOLS: dict[str, tuple[str, type[msgspec.Struct]]] = {
     NAME: (_SAYS, Arguments),
     EXPAND: (
         "Show all of something the context names in short: an entry marked with a plus, a name in the "
-        "index, a shortened or earlier part of the conversation. What it returns is quoted data.",
+        "index, a shortened or earlier part of the conversation. What it returns is quoted data; more "
+        "names what is left of it, and note says when it does not hold any more.",
         Handle,
     ),
 }
@@ -120,6 +123,13 @@ def answer(found: Found) -> dict[str, Any]:
         "hits": [_said(hit) for hit in found],
         "notices": list(found.notices),
     }
+
+
+def expanded(found: Expanded) -> dict[str, Any]:
+    """What a model reads of something whole; that nothing is left, or to be known, needs no word."""
+    said = {"ref": found.ref, "id": found.id, "text": found.text, "tokens": found.tokens}
+    rest = {"more": found.more, "note": found.note}
+    return {**said, **{name: value for name, value in rest.items() if value}}
 
 
 def _said(hit: Hit) -> dict[str, Any]:

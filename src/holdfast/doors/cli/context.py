@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
-from rich.text import Text
 
+from holdfast.app import packs
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.session import Session
-from holdfast.errors import Invalid, NotFound
-from holdfast.model.compose import LEVELS, SECTIONS
-from holdfast.model.packs import REASONS, Pack, Receipt, Signals, Weighed
+from holdfast.errors import HoldfastError, Invalid, NotFound
+from holdfast.model.compose import SECTIONS
+from holdfast.model.packs import Pack, Receipt, Signals
 
-from . import show
+from . import receipts, show
 from .program import DEFAULT, Common, app, opened
 from .sessions import MINE, Whose
 
-#: the agent in whose name a context is made where nobody has a session yet
+#: the agent in whose name a context is made that belongs to no session
 _NOBODY = "cli"
+#: what the library advises, as it is said on the command line
+_WORDS = {
+    "window=…": "--window N",
+    "budget=": "--budget",
+    "s.context(…)": 'holdfast context "…"',
+}
 
 
 @Parameter(name="*")
@@ -43,16 +51,35 @@ class Wanted:
 PLAIN = Wanted()
 
 
+@contextmanager
+def _in_words_of_the_shell() -> Iterator[None]:
+    """Advice that names what a program would write names options and commands instead."""
+    try:
+        yield
+    except HoldfastError as exc:
+        told = str(exc)
+        for said, here in _WORDS.items():
+            told = told.replace(said, here)
+        exc.args = (told,)
+        raise
+
+
 @app.command
 def context(
     *query: str,
-    session: Annotated[str | None, Parameter(help="Default: the one active last.")] = None,
+    session: Annotated[
+        str | None,
+        Parameter(help="As its next context, recorded there. Default: one that belongs to none."),
+    ] = None,
     whose: Whose = MINE,
     wanted: Wanted = PLAIN,
     format: Annotated[Literal["text", "openai", "anthropic"], Parameter()] = "text",  # noqa: A002
     common: Common = DEFAULT,
 ) -> int:
     """Make the best context that fits, and show it.
+
+    Without a session nothing changes for any agent: what is shown is kept as a session of its own,
+    which ends at once.
 
     Parameters
     ----------
@@ -61,8 +88,8 @@ def context(
     format
         As a page, or as messages.
     """
-    with opened(common) as hf:
-        s = _session(hf, session, whose)
+    with opened(common) as hf, _in_words_of_the_shell():
+        s = _named(hf, session, whose) or hf.session(agent=whose.agent or _NOBODY, user=whose.user)
         pack = s.context(
             " ".join(query),
             budget=wanted.budget,
@@ -72,25 +99,38 @@ def context(
             format="openai" if format == "text" else format,
             signals=Signals(file=wanted.file, activity=wanted.activity, errors=wanted.error),
         )
+        if session is None:
+            hf.end_session(s.id, user=whose.user, reason="shown to a person")
         if common.json:
-            show.as_json(pack)
-        elif format == "text":
+            show.as_json({**receipts.plain(pack), "receipt": receipts.by_name(pack.receipt)})
+        elif format != "text":
+            show.as_json({"system": pack.system, "messages": pack.messages})
+        elif pack.text:
             show.page(pack.text)
             _figures(pack.receipt)
         else:
-            show.as_json({"system": pack.system, "messages": pack.messages})
+            show.warn(
+                'There is nothing to show yet: holdfast remember "…" and holdfast docs add keep '
+                "something, and sessions of agents are recorded as they go."
+            )
     return 0
 
 
-def _session(hf: Holdfast, session_id: str | None, whose: Whose) -> Session:
-    """The session that is meant: the one named, the one active last, or a new one."""
+def _named(hf: Holdfast, session_id: str | None, whose: Whose) -> Session | None:
+    """The session that is named."""
+    if session_id is None:
+        return None
     known = hf.sessions(agent=whose.agent or "*", user=whose.user)
-    found = [info for info in known if session_id in (None, info.id)]
-    if found:
-        info = found[0]
+    for info in known:
+        if info.id == session_id:
+            return hf.session(agent=info.agent or _NOBODY, user=whose.user, session_id=info.id)
+    raise NotFound(f"there is no session {session_id}; `holdfast session list` shows them")
+
+
+def _last_active(hf: Holdfast, whose: Whose) -> Session:
+    """The session that was active last, or a new one where there is none."""
+    for info in hf.sessions(agent=whose.agent or "*", user=whose.user):
         return hf.session(agent=info.agent or _NOBODY, user=whose.user, session_id=info.id)
-    if session_id is not None:
-        raise NotFound(f"there is no session {session_id}; `holdfast session list` shows them")
     return hf.session(agent=whose.agent or _NOBODY, user=whose.user)
 
 
@@ -132,60 +172,19 @@ def debug(
     pack
         The id of a context. Default: the last one.
     """
-    with opened(common) as hf:
+    with opened(common) as hf, _in_words_of_the_shell():
         of = pack or hf.last_pack(session, agent=whose.agent, user=whose.user)
         if why is not None:
-            followed = hf.why(of, why, user=whose.user)
-            if common.json:
-                show.as_json(followed)
-            else:
-                show.say(f"{followed.of} in {followed.pack}", "bold")
-                for number, step in enumerate(followed.steps, 1):
-                    show.beside(Text(f"{number:>3}. "), step)
+            receipts.follow(hf.why(of, why, user=whose.user), as_json=common.json)
             return 0
         receipt = hf.receipt(of, user=whose.user)
+        shown = [one.shown for one in receipt.candidates]
+        said = packs.told(hf, shown, whose.user or hf.user)
         if common.json:
-            show.as_json(receipt)
+            show.as_json(receipts.by_name(receipt, said))
         else:
-            _receipt(receipt)
+            receipts.receipt(receipt, said)
     return 0
-
-
-def _receipt(of: Receipt) -> None:
-    show.say(f"{of.pack}  {show.moment(of.at)}  behind event {of.position}", "bold")
-    show.say(f"asked: {of.query or '(nothing)'}")
-    began = f"began with it: {of.epoch_began}" if of.epoch_began else "goes on"
-    show.say(f"epoch {of.epoch} {began}; {of.stable_prefix_tokens:,} tokens as before")
-    rows = [
-        (name, figures.entries or "", f"{figures.tokens:,}", _cap(figures.cap))
-        for name, figures in of.sections.items()
-    ]
-    show.table(("section", "entries", "tokens", "of"), rows, f"{of.counted_with} tokens")
-    order = sorted(of.candidates, key=lambda one: (one.verdict != "taken", -one.score))
-    show.table(
-        ("n", "what", "tokens", "relevance", "verdict"),
-        [_candidate(one) for one in order],
-        f"{len(of.candidates)} candidates",
-    )
-    for name in sorted({one.verdict for one in of.candidates}):
-        show.say(f"{name}: {REASONS.get(name, name)}", "dim")
-    show.say(f"Chance that the answer was found: {of.confidence:.0%}.")
-
-
-def _cap(cap: int | None) -> str:
-    return "" if cap is None else f"{cap:,}"
-
-
-def _candidate(one: Weighed) -> tuple[Any, ...]:
-    taken = one.verdict == "taken"
-    size = one.shown.tokens if taken else next(iter(one.sizes), "")
-    return (
-        one.shown.number or "",
-        f"{one.shown.id}\n{one.shown.section}: {one.shown.kind}",
-        f"{size} {LEVELS[one.shown.level]}" if taken else f"({size})" if size else "",
-        f"{one.relevance:.4f}" if one.parts else f"worth {one.score:.2f}",
-        Text(one.verdict, "green" if taken else "yellow"),
-    )
 
 
 # ---- again -------------------------------------------------------------------------------------
@@ -211,29 +210,32 @@ def replay(
     pack
         The id of a context. Default: the last one.
     """
-    with opened(common) as hf:
+    with opened(common) as hf, _in_words_of_the_shell():
         of = pack or hf.last_pack(session, agent=whose.agent, user=whose.user)
         again = hf.replay(of, user=whose.user, at=at, requery=requery)
+        how = "computed anew" if again.receipt.recomputed else "as it was handed out"
+        if at is not None:
+            how += f" as of event {at}"
         if diff is not None:
             other = hf.replay(of if diff == "." else diff, user=whose.user)
-            _diff(other, again, as_json=common.json)
+            anew = f" {how}" if again.receipt.recomputed else ""
+            _diff(other, again, f"{again.id}{anew}", as_json=common.json)
         elif common.json:
-            show.as_json(again)
+            show.as_json({**receipts.plain(again), "receipt": receipts.by_name(again.receipt)})
         else:
             show.page(again.text)
-            how = "computed anew" if again.receipt.recomputed else "as it was handed out"
             show.warn(f"{again.id}: {again.tokens:,} tokens, {how}")
     return 0
 
 
-def _diff(one: Pack, other: Pack, *, as_json: bool) -> None:
+def _diff(one: Pack, other: Pack, name: str, *, as_json: bool) -> None:
     lines = list(
         difflib.unified_diff(
-            one.text.splitlines(), other.text.splitlines(), one.id, other.id, lineterm="", n=2
+            one.text.splitlines(), other.text.splitlines(), one.id, name, lineterm="", n=2
         )
     )
     if as_json:
-        show.as_json({"from": one.id, "to": other.id, "same": not lines, "diff": lines})
+        show.as_json({"from": one.id, "to": name, "same": not lines, "diff": lines})
     elif lines:
         show.page("\n".join(lines))
     else:
@@ -253,16 +255,21 @@ def expand(
     Parameters
     ----------
     ref
-        The number of an entry, an id, or a part of the conversation: events 3-40.
+        The number of an entry, an id, a part of the conversation (events 3-40), or what is left.
     tokens
         No more than this.
     """
     with opened(common) as hf:
-        found = _session(hf, session, whose).expand(" ".join(ref), tokens)
+        s = _named(hf, session, whose) or _last_active(hf, whose)
+        found = s.expand(" ".join(ref), tokens)
         if common.json:
             show.as_json(found)
-        else:
-            show.page(found.text)
+            return 0
+        show.page(found.text)
+        if found.note:
+            show.warn(found.note)
+        if found.more:
+            show.warn(f"There is more: holdfast expand {found.more}")
     return 0
 
 
