@@ -51,7 +51,9 @@ CORRECT = ("slot", "supersede", "replace", "revise", "expire", "merge")
 AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben")
 #: what takes something back for good
 TAKE_BACK = ("forget", "distrust")
-EVERYTHING = (*TALK, *LEARN, *CORRECT, *AROUND, *TAKE_BACK)
+#: what becomes of the files of the project
+FILES = ("document", "source", "unwritten")
+EVERYTHING = (*TALK, *LEARN, *CORRECT, *AROUND, *TAKE_BACK, *FILES)
 
 
 class Move(NamedTuple):
@@ -103,6 +105,8 @@ class Life:
         self.s = hf.session(agent="coder", session_id="s").start()
         self.made: list[str] = []
         self.packs: list[Pack] = []
+        #: where the files of the project lie
+        self.files = Path("nowhere")
         #: the number of the person's turn each context was asked for in
         self.turns: list[int] = []
         self._turn = 0
@@ -146,7 +150,8 @@ class Life:
         one = self.made[move.which % len(self.made)] if self.made else "mem_none"
         call = self.calls[move.which % len(self.calls)]
         spoken = {"ask": lambda: self.ask(move.text, **call), **self._talk(self.s, move)}
-        return {**spoken, **self._learn(move), **self._change(move, one), **self._around(move)}
+        told = {**spoken, **self._learn(move), **self._change(move, one)}
+        return {**told, **self._around(move), **self._files(move)}
 
     def _talk(self, s: Session, move: Move) -> dict[str, Callable[[], Any]]:
         text, name = move.text, ("Bash", "Read", "mcp.search:find it")[move.which % 3]
@@ -211,6 +216,27 @@ class Life:
             "ben": lambda: hf.session(**of_ben).user(text),
         }
 
+    def _files(self, move: Move) -> dict[str, Callable[[], Any]]:
+        """Files that are read in, changed and removed; a few, so that each of that happens."""
+        root, number = self.files, move.which % 3
+
+        def wrote(name: str, text: str) -> None:
+            if not root.is_dir():
+                raise NotFound("this life has no files")
+            (root / name).write_text(text, encoding="utf-8", errors="replace")
+            self.hf.documents.add(["*"], root=root)
+
+        def gone() -> None:
+            (root / f"note{number}.md").unlink(missing_ok=True)
+            self.hf.documents.refresh(root=root)
+
+        parts = "\n\n".join(f"## Part {n}\n\n{move.text}, part {n}" for n in range(move.which))
+        return {
+            "document": lambda: wrote(f"note{number}.md", f"# Notes\n\n{move.text}\n\n{parts}\n"),
+            "source": lambda: wrote(f"tool{number}.py", f"def work():\n    {move.text!r}\n"),
+            "unwritten": gone,
+        }
+
 
 def stock(move: Move) -> list[dict[str, Any]]:
     """Many memories at once, of several kinds, each another text."""
@@ -235,10 +261,11 @@ def lived(
     told: list[Move], home: Path | str | None = None, **call: Any
 ) -> Iterator[tuple[Life, list[Pack]]]:
     """A life in a home of its own, which is gone afterwards unless one is given."""
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory() as place, TemporaryDirectory() as files:
         clock = Ticking()
         with holdfast.open(home or place, project="p", user="ana", now=clock) as hf:
             life = Life(hf, clock, **call)
+            life.files = Path(files)
             yield life, life.live(told)
 
 

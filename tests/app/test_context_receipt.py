@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import holdfast
 from holdfast.compose.record import digest
@@ -147,8 +148,10 @@ def test_the_reasons_are_told_apart(life: Life) -> None:
     life.ask(query, budget=8_000)
     again = life.ask(query, budget=8_000)
     assert "duplicate" in verdicts(again)
+    everything = replace(life.hf.settings.compose, floor=0.0)
+    life.ask(query, budget=8_000, new_tokens=100, settings=everything)
     life.hf.remember_all([{"text": f"The service {n} has port {n}, team {n}"} for n in range(90)])
-    last = life.ask(query, budget=8_000, new_tokens=100)
+    last = life.ask(query, budget=8_000, new_tokens=100, settings=everything)
     assert "cap" in verdicts(last)
     assert last.receipt.new_tokens <= 100
 

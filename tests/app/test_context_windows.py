@@ -15,6 +15,7 @@ import holdfast
 from holdfast.app.holdfast import Holdfast
 from holdfast.errors import Invalid
 from holdfast.model.compose import AgentDefaults, ComposeSettings, window_of
+from holdfast.model.packs import Signals
 from tests.recall.replays import Ticking
 
 KNOWN = {
@@ -54,7 +55,7 @@ def test_an_unknown_model_is_refused_and_told_what_to_do(hf: Holdfast, model: st
     assert model in str(refused.value)
     assert "compose.windows" in str(refused.value)
     assert window(hf, model=model, window=700) == 700
-    mine = replace(ComposeSettings(), windows={model[:3]: 900})
+    mine = replace(ComposeSettings(), windows={model.partition("-")[0]: 900})
     assert window(hf, model=model, settings=mine) == 900
 
 
@@ -86,6 +87,11 @@ def test_the_user_s_file_knows_windows_and_the_model(
         assert window(hf, model="gpt-4o") == 128_000
 
 
+NESTED: dict[str, Any] = {}
+for _ in range(900):
+    NESTED = {"deeper": NESTED}
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -104,9 +110,11 @@ def test_the_user_s_file_knows_windows_and_the_model(
         {"format": "xml"},
         {"signals": "debugging"},
         {"signals": {"mood": 1, "activity": 3}},
-        {"settings": {}, "budgets": 3},
+        {"settings": {}},
         {"settings": "fast"},
-        {"windows": 800},
+        {"settings": ComposeSettings(floor="low")},  # type: ignore[arg-type]
+        {"signals": Signals(errors="TypeError: x")},  # type: ignore[arg-type]
+        {"tools": [NESTED]},
     ],
 )
 def test_what_makes_no_sense_is_refused_and_nothing_is_written(
@@ -117,6 +125,11 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_written(
     with pytest.raises(Invalid):
         s.context("deploy", **call)
     assert hf.log.head().event_seq == before
+
+
+def test_a_word_that_nobody_knows_is_refused(hf: Holdfast) -> None:
+    with pytest.raises(TypeError, match="windows"):
+        hf.session(agent="coder").context("deploy", windows=800)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("query", [None, 5, b"deploy", ["deploy"]])
@@ -134,6 +147,47 @@ def test_an_agent_s_defaults_are_given_where_the_caller_says_nothing(hf: Holdfas
     assert s.context("x", settings=mine, system="Be kind.").text.startswith("Be kind.")
     assert "Bash" not in s.context("x", settings=mine, tools=[]).text
     assert "coder" not in hf.session(agent="critic").context("x", settings=mine).text
+
+
+@pytest.mark.parametrize(
+    ("model", "takes"),
+    [
+        ("gemma-3-1b-it", 32_768),
+        ("google/gemma-3-27b-it", 131_072),
+        ("gpt-3.5-turbo-0613", 4_096),
+        ("gpt-3.5-turbo-0125", 16_385),
+        ("gpt-4-32k-0613", 32_768),
+        ("gpt-5-chat-latest", 128_000),
+        ("claude-opus-4-1-20250805", 200_000),
+        ("anthropic.claude-v2:1", 200_000),
+        ("gemini-2.5-flash-lite", 1_048_576),
+        ("gemini-2.5-flash-image", 32_768),
+        ("mistral-large-2402", 32_768),
+        ("openai/o3", 200_000),
+    ],
+)
+def test_members_of_a_family_have_windows_of_their_own(model: str, takes: int) -> None:
+    assert window_of(model, {}) == takes
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(
+            "claude",
+            "claude-whatever-9",
+            "claude-5",
+            "o3de",
+            "acme.o3thing",
+            "o11",
+            "gpt-4x",
+            "gpt-45",
+        ),
+        *("gemini", "gemini-9-pro", "gemma-3", "mistral-large", "grok-40", "llama-30b", "gpt"),
+    ],
+)
+def test_what_only_sounds_like_a_known_model_is_unknown(model: str) -> None:
+    assert window_of(model, {}) is None
 
 
 names = st.text("abgpt-4.:/", min_size=1, max_size=8)

@@ -245,6 +245,8 @@ def ids(index: SearchIndex, wanted: Wanted, owner: str = "ana") -> list[str]:
         (Wanted(now=50, as_of=40), "a b c d gone"),
         (Wanted(now=50, as_of=45), "a b c d"),
         (Wanted(now=50, seen=("one", 1)), "b d"),
+        (Wanted(now=50, seen=("one", 1), partly=(1,)), "a b c d"),
+        (Wanted(now=50, seen=("one", 1), partly=(9,)), "b d"),
         (Wanted(now=50, seen=("one", 99)), "a b c d"),
         (Wanted(now=50, agent="x", session="one", labels=("p",), since=1, until=11), "a"),
     ],

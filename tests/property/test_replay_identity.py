@@ -20,6 +20,7 @@ from holdfast.errors import Erased, NotFound
 from holdfast.model.packs import Pack
 from tests.app.conversations import (
     EVERYTHING,
+    FILES,
     Life,
     Move,
     erased,
@@ -115,6 +116,23 @@ def test_a_context_is_rendered_again_byte_for_byte(
             same(hf, handed_out)
 
 
+@settings(max_examples=examples(12), phases=AS_FOUND)
+@given(lives((*FILES, "fact", "user", "assistant"), sentences), st.lists(moves(FILES), max_size=4))
+def test_what_a_file_said_is_rendered_again_whatever_it_says_by_now(
+    told: list[Move], since: list[Move]
+) -> None:
+    first = Move("document", 3, f"{told[-1].text}, as everybody here was told")
+    with TemporaryDirectory() as home:
+        with lived([first, told[-1]], home) as (life, packs):
+            assert any(one.kind == "document" for one in taken(packs[0]))
+            life.live(told)
+            handed_out = list(packs)
+            life.live(since)
+            same(life.hf, handed_out)
+        with later(home, 10**6, embedder="none") as hf:
+            same(hf, handed_out)
+
+
 @settings(max_examples=examples(8), phases=AS_FOUND)
 @given(lives(EVERYTHING), sentences, st.sampled_from(CALLS))
 def test_one_log_gives_one_context_wherever_it_lies(
@@ -137,6 +155,29 @@ def test_one_log_gives_one_context_wherever_it_lies(
                 s = hf.session(agent="coder", session_id="s")
                 made.append(plain(s.context(query, **call)))
         assert made[1:] == made[:1] * 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "on which port do we deploy? " + "at some_function in some_file\n" * 20_000,
+        "deploy with AKIAIOSFODNN7EXAMPLE please",
+        "half \ud800 of a sign, on which port do we deploy?",
+    ],
+    ids=["long", "secret", "half"],
+)
+def test_the_receipt_says_what_the_record_says(life: Life, query: str) -> None:
+    signals = {
+        "file": "src/deploy.py",
+        "errors": ("it failed\n" * 20_000, "key AKIAIOSFODNN7EXAMPLE"),
+    }
+    pack = life.context(query, signals=signals)
+    assert len(pack.receipt.query) >= len(query) - 20
+    assert "AKIA" not in pack.receipt.query
+    same(life.hf, [pack])
+    again = life.hf.replay(pack.id, requery=True)
+    assert again.text == pack.text
+    assert again.receipt.query == pack.receipt.query
 
 
 # ---- what was erased ----------------------------------------------------------------------------

@@ -53,6 +53,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     as_of: str | datetime | None = None
     #: the turns of this session from this event on are before the asker's eyes
     seen: tuple[str, int] | None = None
+    #: of these turns, the events that are shown in short
+    partly: tuple[int, ...] = ()
 
 
 def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
@@ -77,6 +79,7 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
         now=milliseconds(memories.now(hf)),
         as_of=_moment(asked.as_of),
         seen=asked.seen,
+        partly=asked.partly,
     )
 
 

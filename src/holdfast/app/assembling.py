@@ -19,6 +19,8 @@ from .wanting import Wanted
 
 #: the sections that are filled turn by turn
 IN_TURNS = ("critical", "relevant")
+#: tokens of the mark that names what is left out of the conversation
+_NAMING = 40
 
 
 class Sheet:
@@ -35,7 +37,7 @@ class Sheet:
             wanted.window,
             self.size(self.fixed),
         )
-        self.turns = history.Turns(self.budget.event, self.count)
+        self.turns = history.Turns(self.budget.event, self.count, self.budget.words)
         self._added: dict[str, list[Part]] = {}
 
     def size(self, parts: Sequence[Part]) -> int:
@@ -60,8 +62,9 @@ class Sheet:
         return {one.pack: self._added[one.pack] for one in epoch.added}
 
     def talk(self, epoch: Epoch, events: Sequence[Event], first: int) -> list[Part]:
-        """The conversation, with what was added to it."""
-        return history.parts(self.turns, epoch, events, self.added(epoch), first)
+        """The conversation, with what was added to it; what is left out is named if there is room."""
+        named = first if self.budget.history > _NAMING else epoch.history_from
+        return history.parts(self.turns, epoch, events, self.added(epoch), named)
 
     def room(self, epoch: Epoch, events: Sequence[Event], left: int, new_tokens: int) -> Room:
         """What a turn may add: all that is left at the beginning of an epoch, little afterwards."""
@@ -80,12 +83,15 @@ class Sheet:
         return Room(caps=caps, total=min(left, new), ends="cap" if new < left else "budget")
 
     def notes(self, pad: Scratchpad) -> list[Part]:
-        """The scratchpad, as much of it as may be shown; what does not fit is left out whole."""
-        names = sorted(pad.content)
-        while names:
-            content = {name: pad.content[name] for name in names}
-            text = render.scratchpad(content, pad.version)
+        """The scratchpad; where it is too long the longest notes are only named."""
+        left, named = dict(pad.content), list[str]()
+        while left or named:
+            text = render.scratchpad(left, pad.version, named)
             if self.count(text) <= self.budget.scratchpad:
                 return [Part(section="scratchpad", text=text, passing=True)]
-            names.pop()
+            if not left:
+                break
+            longest = max(sorted(left), key=lambda name: len(render.note(name, left[name])))
+            named = sorted([*named, longest])
+            del left[longest]
         return []

@@ -14,25 +14,30 @@ from holdfast.compose.choosing import Chooser, Chosen, Room
 from holdfast.compose.items import said
 from holdfast.compose.render import Part
 from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, offered
-from holdfast.errors import Erased, Limit
-from holdfast.model.epochs import Epoch, Epochs
+from holdfast.errors import Conflict, Erased, Limit
+from holdfast.model.epochs import Epoch, Epochs, Passage
 from holdfast.model.events import Event
 from holdfast.model.memories import plain
 from holdfast.model.packs import Pack, Shown
 from holdfast.model.recall import Found
 from holdfast.views import state as views
-from holdfast.views.epochs import EpochView, asked
-from holdfast.views.view import session_key
+from holdfast.views.epochs import EpochView, asked, follows
+from holdfast.views.runner import Reading
+from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting
 from .assembling import Sheet
-from .packing import Assembled, handed_out
+from .packing import Assembled, elsewhere, handed_out
 from .showing import Showing
-from .situation import Standing
+from .situation import Seen, Standing
 from .wanting import Wanted
 
 if TYPE_CHECKING:
     from .session import Session
+
+
+#: so often a context is made anew because another one of the same session was faster
+_MOST_TRIES = 50
 
 
 class Composer:
@@ -47,30 +52,54 @@ class Composer:
         self._heard: dict[int, list[Event]] = {}
         self._stands: dict[str, Standing] = {}
 
-    def compose(self) -> Pack:
-        """The context, written down and handed out."""
-        known = self._known()
+    def compose(self) -> Pack | None:
+        """The context, written down and handed out; None when another one was faster."""
+        known, position = self._known()
+        made = self._made(known)
+        pack, first = handed_out(self._s, self._wanted, made)
+        if self._overtaken(known.last_pack, position, first):
+            return None
+        elsewhere(self._s, made.chosen.shown)
+        self._s.watching.append(citing.Watch(_given(made.found, made.chosen.shown)))
+        return pack
+
+    def _made(self, known: Epochs) -> Assembled:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
         why = "the first" if epoch is None else self._cannot_go_on(epoch)
         if epoch is not None and not why:
             found = self._found(epoch.history_from, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
-            if self._fits(made.parts):
-                return self._handed_out(made)
-            why = "the window is full"
-        return self._handed_out(self._anew(known, why))
-
-    def _handed_out(self, made: Assembled) -> Pack:
-        pack = handed_out(self._s, self._wanted, made)
-        self._s.watching.append(citing.Watch(_given(made.found, made.chosen.shown)))
-        return pack
+            why = self._lacks(made)
+            if not why:
+                return made
+        return self._anew(known, why)
 
     # ---- epochs ----------------------------------------------------------------------------
 
-    def _known(self) -> Epochs:
+    def _known(self) -> tuple[Epochs, int]:
+        """What this session was shown, and up to which event that is known."""
         key = session_key(self._s.principal, self._s.agent, self._s.id)
-        found: Epochs | None = self._hf.views.read(lambda reading: reading.row(EpochView(), key))
-        return found or Epochs()
+
+        def ask(reading: Reading) -> tuple[Epochs, int]:
+            found: Epochs | None = reading.row(EpochView(), key)
+            return found or Epochs(), reading.position.event_seq if reading.position else 0
+
+        return self._hf.views.read(ask)
+
+    def _overtaken(self, last_pack: str, position: int, first: int) -> bool:
+        """Was another context of this session written down in between?"""
+        if first == position + 1:
+            return False
+        view, s = EpochView(), self._s
+        whose = session_keys(s.principal, s.agent, s.id)
+        for event in self._hf.log.read(position):
+            if not isinstance(event, Event):
+                continue
+            if event.event_seq >= first:
+                break
+            if event.kind in view.kinds and view.keys(event) == whose and follows(event, last_pack):
+                return True
+        return False
 
     def _cannot_go_on(self, epoch: Epoch) -> str:
         """Why the beginning of the context cannot stay as it is; empty when it can."""
@@ -85,22 +114,36 @@ class Composer:
             return "the window is full"
         return broken
 
+    def _lacks(self, made: Assembled) -> str:
+        """Why a context that goes on is not good enough; empty when it is."""
+        if not self._fits(made.parts):
+            return "the window is full"
+        refused = [one for one in made.chosen.weighed if one.verdict in ("budget", "share")]
+        if not made.epoch.added or not refused:
+            return ""
+        if any(one.shown.kind == "correction" for one in refused):
+            return "the budget is full and something has to be corrected"
+        there = [one.relevance for one in made.chosen.weighed if one.verdict == "duplicate"]
+        likely = [one.relevance for one in refused if one.relevance > 2 * max(there, default=0.0)]
+        return "the budget is full" if sum(likely) >= self._wanted.compose.renew else ""
+
     def _anew(self, known: Epochs, why: str) -> Assembled:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
         stable = self._stable(known.number)
         known = replace(known, number=known.number + len(stable.shown))
         events = self._spoken(0)
+        whole = history.starts(events)
         sizes = [self._sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
         place = history.begins(events, sizes, self._sheet.budget.history, refill)
         room = self._sheet.budget.total - self._sheet.budget.stable
-        found = self._found(_seq(events, place), room)
+        found = self._found(history.place(events, place), room)
         while True:
             epoch = Epoch(
                 id=fresh_id("epo"),
                 event_seq=0,
                 key=self._wanted.key(),
-                history_from=_seq(events, place),
+                history_from=history.place(events, place),
                 shown=stable.shown,
             )
             made = self._assembled(epoch, known, found)
@@ -111,7 +154,7 @@ class Composer:
                     f"a context of {self._sheet.size(made.parts)} tokens does not fit a window of "
                     f"{self._wanted.window}; a smaller budget= would help"
                 )
-            place += 1
+            place = next((n for n in whole if n > place), len(events))
 
     def _stable(self, number: int) -> Chosen:
         budget = self._sheet.budget
@@ -138,8 +181,8 @@ class Composer:
             self._wanted,
             found,
             self._standing(epoch),
-            _shown(epoch, events),
-            said=_said(events),
+            self._seen(epoch.history_from),
+            self._shown(epoch, events),
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
         )
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
@@ -150,7 +193,8 @@ class Composer:
         return Assembled(
             epoch=epoch,
             parts=(*sheet.fixed, *stable, *talk, *chosen.parts, *notes),
-            before=(*sheet.fixed, *before) if known.last_pack else (),
+            before=(*sheet.fixed, *before) if epoch.first or self._same_beginning(known) else (),
+            after=known.last_pack,
             chosen=chosen,
             found=found,
             caps={**sheet.budget.caps, "scratchpad": sheet.budget.scratchpad},
@@ -159,6 +203,10 @@ class Composer:
         )
 
     # ---- small things ----------------------------------------------------------------------
+
+    def _same_beginning(self, known: Epochs) -> bool:
+        """Did the context before this one have the same system text and tools?"""
+        return bool(known.last_pack) and known.epochs[-1].fixed == self._wanted.fixed()
 
     def _standing(self, epoch: Epoch) -> Standing:
         if epoch.id not in self._stands:
@@ -173,8 +221,20 @@ class Composer:
         return self._heard[first]
 
     def _found(self, first: int, room: int) -> Found:
-        said = _said(self._spoken(first))
-        return situation.found_for(self._s, self._wanted, first, room, said)
+        return situation.found_for(self._s, self._wanted, self._seen(first), room)
+
+    def _seen(self, first: int) -> Seen:
+        turns, events = self._sheet.turns, self._spoken(first)
+        return Seen(
+            first=first,
+            said=frozenset(plain(said(event)) for event in events if turns.part(event).whole),
+            partly=tuple(event.event_seq for event in events if not turns.part(event).whole),
+        )
+
+    def _shown(self, epoch: Epoch, events: Sequence[Event]) -> dict[Passage, int]:
+        """What the window shows: entries at their best level, the conversation where it is whole."""
+        heard = [event for event in events if self._sheet.turns.part(event).whole]
+        return epoch.levels() | {(event.event_id, ()): 0 for event in heard}
 
     def _first(self) -> int:
         s = self._s
@@ -183,31 +243,6 @@ class Composer:
 
     def _fits(self, parts: Sequence[Part]) -> bool:
         return self._wanted.window is None or self._sheet.size(parts) <= self._wanted.window
-
-
-def _seq(events: Sequence[Event], place: int) -> int:
-    if place < len(events):
-        return events[place].event_seq if place else 0
-    return events[-1].event_seq + 1 if events else 0
-
-
-def _said(events: Sequence[Event]) -> frozenset[str]:
-    return frozenset(plain(said(event)) for event in events)
-
-
-def _shown(epoch: Epoch, events: Sequence[Event]) -> dict[str, int]:
-    """What the window shows: entries at their best level, the conversation whole.
-
-    Names show nothing, and what was taken back is not there any more.
-    """
-    shown: dict[str, int] = {}
-    every = [one for one in epoch.everything() if one.kind != "topic"]
-    taken_back = {int(one.beside[0]) for one in every if one.kind == "correction"}
-    for one in every:
-        empty = one.kind == "correction" and len(one.beside) == 1
-        if one.number not in taken_back and not empty:
-            shown[one.id] = min(one.level, shown.get(one.id, one.level))
-    return shown | {event.event_id: 0 for event in events}
 
 
 def _given(found: Found, shown: Sequence[Shown]) -> Found:
@@ -219,4 +254,8 @@ def _given(found: Found, shown: Sequence[Shown]) -> Found:
 def context(s: Session, query: str, given: dict[str, Any]) -> Pack:
     """A context for what is asked now."""
     s.check()
-    return Composer(s, wanting.wanted(s, query, given)).compose()
+    for _ in range(_MOST_TRIES):
+        pack = Composer(s, wanting.wanted(s, query, given)).compose()
+        if pack is not None:
+            return pack
+    raise Conflict("other contexts of this session are made all the time; try again")

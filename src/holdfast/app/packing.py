@@ -14,7 +14,7 @@ from holdfast.compose.render import Part
 from holdfast.model.compose import SECTIONS
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Draft
-from holdfast.model.packs import Pack, Receipt, SectionFigures, Shown
+from holdfast.model.packs import Pack, Receipt, Shown
 from holdfast.model.recall import Found
 
 from . import recall
@@ -31,6 +31,8 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
     #: the beginning that is as it was in the context before
     before: tuple[Part, ...]
+    #: the context it follows
+    after: str
     chosen: Chosen
     found: Found
     #: what each section may take
@@ -43,27 +45,32 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     stable: Chosen | None = None
 
 
-def handed_out(s: Session, wanted: Wanted, made: Assembled) -> Pack:
-    """The pack, once it is written down."""
+def handed_out(s: Session, wanted: Wanted, made: Assembled) -> tuple[Pack, int]:
+    """The pack, once it is written down, and the first event that says so."""
     hf = s._hf
     pack_id, now = fresh_id("pck"), hf.clock.now_ms()
     text = render.text_of(made.parts)
-    pack = written(pack_id, text, made.parts, wanted, _receipt(s, wanted, made, pack_id, now))
+    receipt = _receipt(s, wanted, made, pack_id, now)
+    pack = written(pack_id, text, made.parts, wanted, receipt, len(made.before))
     drafts = []
     if not made.epoch.event_seq:
         drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(wanted, made)))
     drafts.append(_draft(s, "context_assembled", pack_id, _said(wanted, made, pack, now)))
-    hf.record(drafts)
-    _elsewhere(s, made.chosen.shown)
-    return pack
+    recorded = hf.record(drafts)
+    return pack, recorded[0].event_seq
 
 
 def written(
-    pack_id: str, text: str, parts: Sequence[Part], wanted: Wanted, receipt: Receipt
+    pack_id: str,
+    text: str,
+    parts: Sequence[Part],
+    wanted: Wanted,
+    receipt: Receipt,
+    before: int = 0,
 ) -> Pack:
-    """A pack of these parts."""
+    """A pack of these parts, of which the first so many were in the context before."""
     if wanted.format == "anthropic":
-        system, said = messages.anthropic(parts)
+        system, said = messages.anthropic(parts, before)
     else:
         system, said = [], messages.openai(parts)
     return Pack(
@@ -97,17 +104,7 @@ def _receipt(s: Session, wanted: Wanted, made: Assembled, pack_id: str, now: int
         window=wanted.window,
         counted_with=wanted.counted_with,
         candidates=tuple(record.read_candidates(record.candidates(both))),
-        sections={
-            **{
-                name: SectionFigures(
-                    tokens=count(_section(made.parts, name)),
-                    cap=made.caps.get(name),
-                    entries=sum(1 for one in _shown(made) if one.section == name),
-                )
-                for name in SECTIONS
-            },
-            "total": SectionFigures(tokens=count(render.text_of(made.parts)), cap=wanted.window),
-        },
+        sections=record.figures(made.parts, _shown(made), made.caps, wanted.window, count),
         stable_prefix_tokens=count(render.text_of(made.before)) if made.before else 0,
         new_tokens=sum(made.chosen.tokens.values()),
         confidence=round(made.found.confidence, 6),
@@ -136,7 +133,9 @@ def _draft(s: Session, kind: str, event_id: str, payload: dict[str, Any]) -> Dra
 
 def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
     return {
+        "after": made.after,
         "key": made.epoch.key,
+        "fixed": wanted.fixed(),
         "why": made.why,
         "history_from": made.epoch.history_from,
         "position": made.position,
@@ -152,6 +151,8 @@ def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
 def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, Any]:
     return {
         "epoch": made.epoch.id,
+        "after": made.after,
+        "before": len(made.before),
         "position": made.position,
         "now": now,
         "query": wanted.query,
@@ -162,10 +163,7 @@ def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, An
         "window": wanted.window,
         "new_tokens": wanted.new_tokens,
         "scratchpad": made.scratchpad,
-        "settings": {
-            "compose": record.changed(wanted.compose),
-            "recall": record.changed(wanted.recall),
-        },
+        "settings": record.chosen(wanted.compose, wanted.recall),
         "versions": record.versions(wanted.counted_with),
         "shown": record.entries(made.chosen.shown),
         "candidates": record.candidates(made.chosen.weighed),
@@ -177,13 +175,11 @@ def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, An
         "tokens": {name: of.tokens for name, of in pack.receipt.sections.items()},
         "stable_prefix_tokens": pack.receipt.stable_prefix_tokens,
         "text": record.digest(pack.text),
-        "messages": record.digest(
-            msgspec.json.encode([pack.system, pack.messages], order="sorted").decode()
-        ),
+        "messages": record.of_messages(pack.system, pack.messages),
     }
 
 
-def _elsewhere(s: Session, shown: Sequence[Shown]) -> None:
+def elsewhere(s: Session, shown: Sequence[Shown]) -> None:
     """Logs of other projects learn what of theirs was given; this one knows from the record."""
     for log in s._hf.logs(s.principal):
         mine = [one.id for one in shown if one.project and one.project == log.project.id]

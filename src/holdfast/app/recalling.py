@@ -6,13 +6,11 @@ import builtins
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from holdfast.errors import NotFound
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory
-from holdfast.model.packs import Expanded, Pack, Receipt, Topic
+from holdfast.model.packs import Expanded, Pack, Receipt, Signals, Topic
 from holdfast.model.recall import Found, RecallSettings
 
 from . import (
@@ -113,14 +111,15 @@ class Recalling:
     ) -> Pack:
         """A context that was handed out, rendered again from the log, byte for byte.
 
-        With settings its recorded candidates are scored and packed anew; with `requery`, or `at` a
-        position of the log, everything is asked again as things stood. Both are marked recomputed.
+        With settings its recorded candidates are scored and packed anew; with `requery`, or `at` the
+        number of an event, everything is asked again as things stood, under its own settings or these.
+        Both are marked recomputed.
         """
         hf, whose = cast("Holdfast", self), _whose(self, user)
         if at is not None or requery:
             from .requerying import requery as asked_again
 
-            return asked_again(hf, pack_id, whose, at)
+            return asked_again(hf, pack_id, whose, at, settings)
         if settings is not None:
             return rescoring.replay_with(hf, pack_id, whose, settings)
         return replaying.replay(hf, pack_id, whose)
@@ -169,17 +168,47 @@ class SessionRecalling:
         self._given(found)
         return found
 
-    def context(self, query: str = "", **wanted: Any) -> Pack:
+    def context(  # noqa: PLR0913  (everything that decides a context, by its name)
+        self,
+        query: str = "",
+        *,
+        budget: int | None = None,
+        window: int | None = None,
+        model: str | None = None,
+        system: str | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        format: str = "openai",  # noqa: A002  (as everybody calls it)
+        signals: Signals | Mapping[str, Any] | None = None,
+        new_tokens: int | None = None,
+        settings: ComposeSettings | None = None,
+    ) -> Pack:
         """The best context that fits, for what is asked now: history, memories, notes, and a receipt.
 
-        Takes budget (tokens of memory), window and model (tokens of everything), system and tools,
-        format (openai or anthropic), signals, new_tokens, settings. Within an epoch its beginning
-        stays as it is.
+        `budget` bounds the tokens of all that memory adds, `window` those of everything; a known
+        `model` has a window of its own and counts its own tokens. `system` and `tools` count against
+        the window. `format` is openai or anthropic. `signals` say what is being done, `new_tokens` how
+        much one turn may add. Whatever is not named is as in `settings`, by default the project's.
+        Within an epoch the beginning of the context stays as it is.
         """
+        wanted = {
+            "budget": budget,
+            "window": window,
+            "model": model,
+            "system": system,
+            "tools": tools,
+            "format": format,
+            "signals": signals,
+            "new_tokens": new_tokens,
+            "settings": settings,
+        }
         return context.context(cast("Session", self), query, wanted)
 
     def expand(self, ref: str | int, tokens: int = 2_000) -> Expanded:
-        """What a handle stands for, as much as fits: an entry's number, an id, `events 3-40`."""
+        """What a handle stands for: an entry's number, an id, `events 3-40`, what `more` named.
+
+        Verbatim, as much as fits so many tokens, and never more; `more` is the handle of the rest, and
+        `note` says when it was forgotten or something else took its place.
+        """
         s = cast("Session", self)
         s.check()
         return expanding.expand(s, ref, tokens)
@@ -192,7 +221,7 @@ class SessionRecalling:
         """Run a tool a model called; what it answers is data to hand back."""
         if name == tool.EXPAND:
             asked_for = tool.handle(arguments)
-            return msgspec.to_builtins(self.expand(asked_for.ref, asked_for.tokens))  # type: ignore[no-any-return]
+            return tool.expanded(self.expand(asked_for.ref, asked_for.tokens))
         if name != tool.NAME:
             raise NotFound(f"there is no tool {name!r}; there are {tool.NAME} and {tool.EXPAND}")
         asked = tool.parsed(arguments)

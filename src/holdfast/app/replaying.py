@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from holdfast.capture.parse import NOTES
 from holdfast.capture.stamp import timestamp
-from holdfast.compose import history, items, record, render
-from holdfast.errors import Damaged, Erased, NotFound
-from holdfast.model.compose import ComposeSettings
-from holdfast.model.epochs import Epoch, Injected
+from holdfast.compose import history, record, render
+from holdfast.compose.record import Assembly, Beginning
+from holdfast.compose.render import Part
+from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, Limit, NotFound
+from holdfast.model.epochs import Epoch, Epochs
 from holdfast.model.events import Event
-from holdfast.model.packs import Pack, Receipt, SectionFigures, Signals, Weighed
-from holdfast.model.recall import RecallSettings
+from holdfast.model.packs import Pack, Receipt, SectionFigures, Shown, Weighed
 from holdfast.model.sessions import Scratchpad
-from holdfast.views.epochs import shown_in
+from holdfast.views.epochs import EpochView, can_be, shown_in
 from holdfast.views.scratchpad import Scratchpads
 from holdfast.views.view import session_key
 
 from .assembling import Sheet
 from .packing import written
 from .showing import Showing
-from .wanting import Wanted
+from .wanting import Wanted, generation
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -34,76 +36,111 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
     event: Event
     began: Event
+    said: Assembly
+    start: Beginning
     wanted: Wanted
+    #: as it stood before the context was added to it
     epoch: Epoch
     talk: tuple[Event, ...]
     pad: Scratchpad
     first: int
     #: those its epoch began with, and those of the turn
-    candidates: tuple[Weighed, ...]
-    of_the_turn: int
+    at_first: tuple[Weighed, ...]
+    in_turn: tuple[Weighed, ...]
 
     @property
-    def said(self) -> dict[str, Any]:
-        """What was written down of it."""
-        return dict(self.event.payload)
+    def begins(self) -> bool:
+        """Is it the first context of its epoch?"""
+        return not self.epoch.first
+
+    @property
+    def shown(self) -> tuple[Shown, ...]:
+        """What it added."""
+        return shown_in(self.said.shown)
 
 
 def replay(hf: Holdfast, pack_id: str, user: str) -> Pack:
     """The context of that id, rendered again; Erased where something it showed was taken out."""
     of = recorded(hf, pack_id, user)
-    sheet = Sheet(of.wanted, hf.counter_named(of.wanted.counted_with), Showing(hf, user))
-    parts = (
+    with explained(hf, of.event, of.said.generation):
+        parts = _parts(of, sheet_for(hf, of, of.wanted))
+        text = render.text_of(parts)
+        pack = written(pack_id, text, parts, of.wanted, receipt_of(of), of.said.before)
+        if record.digest(text) != of.said.text:
+            raise Damaged("its text has another hash")
+        if record.of_messages(pack.system, pack.messages) != of.said.messages:
+            raise Damaged("its messages have another hash")
+    return pack
+
+
+def sheet_for(hf: Holdfast, of: Recorded, wanted: Wanted) -> Sheet:
+    """What it was written on, with the tokens counted as they were then."""
+    try:
+        counter = hf.counter_named(wanted.counted_with)
+    except (Invalid, ValueError) as exc:
+        told = f"the tokens of {of.event.event_id} cannot be counted as it says"
+        raise Damaged(f"{told}: {exc}") from exc
+    return Sheet(wanted, counter, Showing(hf, of.event.user or ""))
+
+
+def _parts(of: Recorded, sheet: Sheet) -> tuple[Part, ...]:
+    return (
         *sheet.fixed,
         *sheet.entries(of.epoch.shown),
         *sheet.talk(of.epoch, of.talk, of.first),
-        *sheet.entries(shown_in(of.said.get("shown"))),
+        *sheet.entries(of.shown),
         *sheet.notes(of.pad),
     )
-    text = render.text_of(parts)
-    if record.digest(text) != of.said.get("text"):
-        _explain(hf, of)
-    return written(pack_id, text, parts, of.wanted, receipt_of(of))
 
 
-def _explain(hf: Holdfast, of: Recorded) -> None:
-    """Why it is not the same: something was erased, or worse."""
-    if hf.log.head().generation != int(of.said.get("generation", 0)):
-        raise Erased(f"part of what {of.event.event_id} showed was taken out of the log")
-    raise Damaged(f"{of.event.event_id} cannot be rendered as it was: its text has another hash")
+@contextmanager
+def explained(hf: Holdfast, event: Event, before: int | None) -> Iterator[None]:
+    """Why a context is not what it was: it is of another log, something was erased, or worse.
+
+    `before` is the generation of the logs it was made from, where that can be read.
+    """
+    try:
+        yield
+    except (Damaged, Erased, Limit, NotFound) as exc:
+        if event.origin == "import":
+            raise NotFound(
+                f"{event.event_id} was handed out elsewhere and came with an import, in which events "
+                "get other numbers and less trust; replay it where it was made, or in a restored copy"
+            ) from exc
+        if before is not None and generation(hf, event.user or "") != before:
+            raise Erased(f"part of what {event.event_id} showed was taken out of the log") from exc
+        raise Damaged(f"{event.event_id} cannot be rendered as it was: {exc}") from exc
 
 
 def receipt_of(of: Recorded) -> Receipt:
     """The receipt as it was written down."""
-    said, began = of.said, dict(of.began.payload)
-    first = not of.epoch.first
-    candidates = of.candidates if first else of.candidates[len(of.candidates) - of.of_the_turn :]
-    shown = [*of.epoch.everything(), *shown_in(said.get("shown"))]
+    said = of.said
+    shown = [*of.epoch.everything(), *of.shown]
     return Receipt(
         pack=of.event.event_id,
         epoch=of.epoch.id,
-        epoch_began=str(began.get("why", "")) if first else "",
-        position=int(said.get("position", 0)),
-        at=timestamp(int(said.get("now", 0))),
-        query=of.wanted.query,
-        model=of.wanted.model,
-        format=of.wanted.format,
-        budget=of.wanted.budget,
-        window=of.wanted.window,
-        counted_with=of.wanted.counted_with,
-        candidates=candidates,
+        epoch_began=of.start.why if of.begins else "",
+        position=said.position,
+        at=timestamp(said.now),
+        query=said.query,
+        model=said.model,
+        format=said.format,
+        budget=said.budget,
+        window=said.window,
+        counted_with=said.versions.counted_with,
+        candidates=(*of.at_first, *of.in_turn) if of.begins else of.in_turn,
         sections={
             name: SectionFigures(
                 tokens=tokens,
-                cap=of.wanted.window if name == "total" else said.get("caps", {}).get(name),
+                cap=said.window if name == "total" else said.caps.get(name),
                 entries=sum(1 for one in shown if one.section == name),
             )
-            for name, tokens in said.get("tokens", {}).items()
+            for name, tokens in said.tokens.items()
         },
-        stable_prefix_tokens=int(said.get("stable_prefix_tokens", 0)),
-        new_tokens=int(said.get("new", 0)),
-        confidence=float(said.get("confidence", 0.0)),
-        notices=tuple(said.get("notices", ())),
+        stable_prefix_tokens=said.stable_prefix_tokens,
+        new_tokens=said.new,
+        confidence=said.confidence,
+        notices=said.notices,
     )
 
 
@@ -111,109 +148,146 @@ def receipt_of(of: Recorded) -> Receipt:
 
 
 def recorded(hf: Holdfast, pack_id: str, user: str) -> Recorded:
-    """The record of a context of this user's."""
+    """The record of a context of this user's; Damaged says what of it cannot be read."""
     event = hf.log.find(pack_id) if isinstance(pack_id, str) else None
     if event is None or event.kind != "context_assembled" or event.user != user:
         raise NotFound(
             f"no context {pack_id} was handed out here; `holdfast debug` shows the last one"
         )
-    if event.erased or not isinstance(event.payload, dict):
+    if event.erased:
         raise Erased(f"the record of {pack_id} was taken out of the log")
-    began = hf.log.find(str(event.payload.get("epoch")))
-    if began is None or began.erased or not isinstance(began.payload, dict):
-        raise Erased(f"the epoch of {pack_id} was taken out of the log")
-    wanted = _wanted(hf, event, began)
-    position = int(event.payload.get("position", 0))
-    epoch = _epoch(hf, event, began)
-    spoken = [
-        one
-        for one in _session(hf, event, max(0, epoch.history_from - 1))
-        if one.event_seq <= position and history.spoken(one)
-    ]
-    at_first, in_turn = (
-        record.read_candidates(_whole(hf, one, "candidates")) for one in (began, event)
-    )
+    before = event.payload.get("generation") if isinstance(event.payload, dict) else None
+    with explained(hf, event, before if type(before) is int else None):
+        return _read(hf, event)
+
+
+def _read(hf: Holdfast, event: Event) -> Recorded:
+    said = record.read(_payload(hf, event), Assembly)
+    began = hf.log.find(said.epoch)
+    if began is None or began.erased:
+        raise Erased("its epoch is not there any more")
+    if began.kind != "epoch_started" or _whose(began) != _whose(event):
+        raise Damaged(f"{said.epoch} is no epoch of its session")
+    start = record.read(_payload(hf, began), Beginning)
+    known = known_before(hf, event, began.event_seq - 1, Epochs(last_pack=start.after))
+    epoch = next((one for one in known.epochs if one.id == began.event_id), None)
+    if epoch is None:
+        raise Damaged(f"{said.epoch} had ended before")
+    if not all(map(can_be, (*epoch.everything(), *shown_in(said.shown)))):
+        raise Damaged("its entries cannot be read")
     return Recorded(
         event=event,
         began=began,
-        wanted=wanted,
+        said=said,
+        start=start,
+        wanted=_wanted(said, start),
         epoch=epoch,
-        talk=tuple(spoken),
-        pad=_pad(hf, event),
+        talk=tuple(spoken(hf, event, said.position, max(0, epoch.history_from - 1))),
+        pad=_pad(hf, event, said.scratchpad),
         first=_first(hf, event),
-        candidates=(*at_first, *in_turn),
-        of_the_turn=len(in_turn),
+        at_first=tuple(record.read_candidates(start.candidates)),
+        in_turn=tuple(record.read_candidates(said.candidates)),
     )
 
 
-def _wanted(hf: Holdfast, event: Event, began: Event) -> Wanted:
-    said, start = dict(event.payload), dict(began.payload)
-    made = said.get("versions", {})
-    if made.get("render") != render.VERSION or made.get("rules") != items.RULES:
-        raise Damaged(f"{event.event_id} was made by a newer Holdfast; update to replay it")
-    own = said.get("settings", {})
+def _wanted(said: Assembly, start: Beginning) -> Wanted:
+    chosen = record.read_chosen(said.settings)
     return Wanted(
-        query=str(said.get("query", "")),
-        budget=int(said.get("budget", 0)),
-        window=said.get("window"),
-        model=str(said.get("model", "")),
-        format=str(said.get("format", "openai")),
-        system=_whole(hf, began, "system"),
-        tools=tuple(msgspec.json.decode(_whole(hf, began, "tools") or "[]")),
-        signals=msgspec.convert(said.get("signals", {}), Signals),
-        new_tokens=int(said.get("new_tokens", 0)),
-        compose=msgspec.convert(own.get("compose", {}), ComposeSettings),
-        recall=msgspec.convert(own.get("recall", {}), RecallSettings),
-        counted_with=str(made.get("counted_with", "")),
-        generation=int(start.get("generation", 0)),
+        query=said.query,
+        budget=said.budget,
+        window=said.window,
+        model=said.model,
+        format=said.format,
+        system=start.system,
+        tools=_tools(start.tools),
+        signals=said.signals,
+        new_tokens=said.new_tokens,
+        compose=chosen.compose,
+        recall=chosen.recall,
+        counted_with=said.versions.counted_with,
+        generation=start.generation,
     )
 
 
-def _whole(hf: Holdfast, event: Event, name: str) -> str:
-    """A text of an event, all of it."""
+def _tools(given: str) -> tuple[dict[str, Any], ...]:
     try:
-        return b"".join(hf.body(event, f"/{name}")).decode("utf-8", "surrogatepass")
-    except NotFound:
-        return str(event.payload.get(name, ""))
+        return tuple(msgspec.json.decode(given, type=list[dict[str, Any]]))
+    except msgspec.MsgspecError as exc:
+        raise Damaged(f"its tools cannot be read: {exc}") from exc
 
 
-def _epoch(hf: Holdfast, event: Event, began: Event) -> Epoch:
-    """The epoch as it stood when the context was made."""
-    start = dict(began.payload)
-    added, position, first = [], 0, ""
-    for one in _session(hf, event, began.event_seq):
-        said = one.payload if isinstance(one.payload, dict) else {}
-        if one.kind != "context_assembled" or said.get("epoch") != began.event_id:
-            continue
-        shown, position = shown_in(said.get("shown")), int(said.get("position", 0))
-        first = first or one.event_id
-        if shown:
-            added.append(Injected(pack=one.event_id, position=position, shown=shown))
-    return Epoch(
-        id=began.event_id,
-        event_seq=began.event_seq,
-        key=str(start.get("key", "")),
-        history_from=int(start.get("history_from", 0)),
-        position=position,
-        first=first,
-        shown=shown_in(start.get("shown")),
-        added=tuple(added),
-    )
+def _payload(hf: Holdfast, event: Event) -> Mapping[str, Any]:
+    """What an event says, all of it: what was too long for its line is read from its body."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    notes = given.get(NOTES)
+    bodies = {
+        note["path"]: note["blob"]
+        for note in (notes if isinstance(notes, list) else ())
+        if isinstance(note, dict)
+        and isinstance(note.get("path"), str)
+        and isinstance(note.get("blob"), str)
+    }
+    whole = _whole(hf, given, "", bodies) if bodies else given
+    return whole if isinstance(whole, dict) else given
+
+
+def _whole(hf: Holdfast, value: Any, path: str, bodies: Mapping[str, str]) -> Any:
+    if path in bodies:
+        try:
+            body = b"".join(hf.blobs.read(bodies[path]))
+            return body.decode("utf-8", "surrogatepass") if path else msgspec.json.decode(body)
+        except (HoldfastError, ValueError, msgspec.MsgspecError) as exc:
+            raise Damaged(f"a body of its record cannot be read: {exc}") from exc
+    if isinstance(value, dict):
+        return {
+            name: _whole(hf, one, f"{path}/{_escaped(name)}", bodies) for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_whole(hf, one, f"{path}/{n}", bodies) for n, one in enumerate(value)]
+    return value
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+# ---- as things stood -------------------------------------------------------------------------
+
+
+def known_before(hf: Holdfast, event: Event, after: int = 0, known: Epochs | None = None) -> Epochs:
+    """What a session had been shown before an event, from the events behind a position on."""
+    view, (key,) = EpochView(), EpochView().keys(event)
+    row = known or Epochs()
+    for one in _session(hf, event, after):
+        if one.kind in view.kinds:
+            row = view.apply({key: row}, one).get(key, row)
+    return row
+
+
+def spoken(hf: Holdfast, event: Event, position: int, after: int = 0) -> list[Event]:
+    """What was said and done in the session of an event, behind a position and up to another."""
+    return [
+        one
+        for one in _session(hf, event, after)
+        if one.event_seq <= position and history.spoken(one)
+    ]
+
+
+def _whose(event: Event) -> tuple[str | None, str | None, str | None]:
+    return event.user, event.agent, event.session_id
 
 
 def _session(hf: Holdfast, event: Event, after: int) -> Iterator[Event]:
     """The events of its session behind a position and before it."""
-    whose = (event.user, event.agent, event.session_id)
     for one in hf.events(after):
         if one.event_seq >= event.event_seq:
             return
-        if (one.user, one.agent, one.session_id) == whose:
+        if _whose(one) == _whose(event):
             yield one
 
 
-def _pad(hf: Holdfast, event: Event) -> Scratchpad:
+def _pad(hf: Holdfast, event: Event, version: int) -> Scratchpad:
     """The scratchpad at the version that was shown."""
-    version = int(event.payload.get("scratchpad", 0))
     view = Scratchpads()
     pad: Scratchpad = Scratchpad()
     key = session_key(event.user, event.agent, event.session_id or "")
@@ -225,7 +299,7 @@ def _pad(hf: Holdfast, event: Event) -> Scratchpad:
             if pad.version == version:
                 break
     else:
-        raise Erased(f"the notes {event.event_id} showed were taken out of the log")
+        raise Erased("the notes it showed are not there any more")
     return pad
 
 

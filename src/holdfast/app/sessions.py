@@ -112,7 +112,8 @@ def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | No
     else:
         known = views.sessions(reading, user, agent)
         fitting = [info for info in known if session_id in (None, info.id)]
-        found = next((info for info in fitting if info.open), next(iter(fitting), None))
+        spoken = [info for info in fitting if info.turns] or fitting
+        found = next((info for info in fitting if info.open), next(iter(spoken), None))
     if found is None:
         whose = f"{agent} for {user}" if agent else user
         what = f"session {session_id}" if session_id else "session"

@@ -16,6 +16,7 @@ from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq
 from holdfast.model.packs import Shown
+from holdfast.text.excerpt import excerpt
 from holdfast.views import knowledge
 from holdfast.views.memories import MemoryView, is_memory_id
 from holdfast.views.runner import Reading
@@ -78,7 +79,7 @@ class Showing:
         if shown.kind == "document":
             event = self.event(home, place_of(shown.id)[0])
             text = whole(event, home.log, home.library.tell)
-            part = text[slice(*shown.span)] if shown.span else text
+            part = excerpt(text, *shown.span) if shown.span else text
             return items.of_document(event, shown.id, part, shown.span)
         event = self.event(home, shown.id)
         if shown.kind == "error":

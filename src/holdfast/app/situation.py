@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast.compose import items
 from holdfast.compose.items import Item
-from holdfast.compose.sources import Correction, Situation, Thread
+from holdfast.compose.sources import Correction, Failed, Situation
 from holdfast.documents.whole import whole
-from holdfast.model.documents import holds, place_of
-from holdfast.model.epochs import Epoch
+from holdfast.model.documents import place_of
+from holdfast.model.epochs import Epoch, Passage
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq, current, state
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found
-from holdfast.model.sessions import SessionState
+from holdfast.model.sessions import Failure, SessionState
+from holdfast.text.excerpt import excerpt
 from holdfast.views import documents, knowledge
 from holdfast.views import state as views
 from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
 
 from . import history, recall, retrieve
-from .asking import Asked, mended
+from .asking import Asked, mended, wanted_by
 from .memories import now
 from .showing import Showing
 from .wanting import Wanted
@@ -34,27 +37,52 @@ if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
 
-#: memories of a kind that are looked at for the beginning of an epoch
-_MOST = 100
-#: tokens of a short entry, and so the most hits that are of any use in a room
-_SHORTEST, _MOST_HITS = 25, 200
+#: memories of a kind that are looked at for the beginning of an epoch; rules all
+_MOST, _MOST_RULES = 100, 10_000
+#: errors of the last hours
+_MOST_FAILURES = 5
+#: tokens of a short entry, and so the most hits that are of any use in a room; a second hundred was
+#: measured to add nothing
+_SHORTEST, _MOST_HITS = 25, 100
 #: hits this many times less likely than the floor are not even weighed
 _DOUBTFUL = 5
+_HOUR = 3_600_000
+#: what shows that something is over, and does nothing about it
+_TESTS = ("validation_gate", "task_completed")
+#: shortened events of a conversation whose passages may still be found
+_MOST_PARTLY = 200
 #: what says that a memory was shown, and may be corrected
 _REMEMBERED = ("memory", "topic", "correction")
 
 
-def found_for(s: Session, wanted: Wanted, first: int, room: int, said: frozenset[str]) -> Found:
-    """What recall finds beside the conversation from an event on, as much as could be shown.
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """What a context shows of the conversation."""
+
+    #: from this event on
+    first: int
+    #: in plain words, what is shown whole
+    said: frozenset[str]
+    #: the events that are shown in short
+    partly: tuple[int, ...]
+
+    def asked(self, s: Session) -> Asked:
+        """Who asks, with what is before the asker's eyes."""
+        partly = self.partly[-_MOST_PARTLY:]
+        return Asked(user=s.principal, agent=s.agent, seen=(s.id, self.first), partly=partly)
+
+
+def found_for(s: Session, wanted: Wanted, seen: Seen, room: int) -> Found:
+    """What recall finds beside what is seen of the conversation, as much as could be shown.
 
     What merely repeats the conversation comes last and is worth nothing.
     """
     hf, signals = s._hf, wanted.signals
     query = "\n".join(filter(None, (wanted.query, signals.file, *signals.errors)))
-    asked = Asked(user=s.principal, agent=s.agent, seen=(s.id, first))
     most = min(_MOST_HITS, max(wanted.compose.candidates, room // _SHORTEST))
     doubtful = wanted.compose.floor / _DOUBTFUL
-    found, repeated = recall.found_beside(hf, query, most, asked, doubtful, wanted.recall, said)
+    found, repeated = recall.found_beside(
+        hf, query, most, seen.asked(s), doubtful, wanted.recall, seen.said
+    )
     return replace(found, hits=(*found.hits, *repeated))
 
 
@@ -63,9 +91,9 @@ def of_a_turn(
     wanted: Wanted,
     found: Found,
     standing: Standing,
-    shown: Mapping[str, int],
+    seen: Seen,
+    shown: Mapping[Passage, int],
     *,
-    said: frozenset[str],
     again: bool,
 ) -> Situation:
     """What a turn may add."""
@@ -74,24 +102,22 @@ def of_a_turn(
         project=s._hf.project.id,
         signals=wanted.signals,
         hits=found.hits,
-        spans=_spans(s._hf, found),
+        parts=_parts(s._hf, found),
         threads=_threads(s, shown),
+        failures=_failures(s, wanted.compose.recent_hours, seen),
         corrections=standing.corrections(),
-        important=_labelled(s, ("important",))[0],
+        important=_labelled(s, ("important",), most=_MOST)[0],
         shown=shown,
-        said=said,
+        said=seen.said,
         again=again,
     )
 
 
 def of_an_epoch(s: Session, wanted: Wanted) -> Situation:
     """What an epoch begins with."""
-    rules, habits, episodes, latest = _labelled(
-        s,
-        ("category:rules", "category:preferences"),
-        ("category:skills",),
-        ("kind:episode",),
-        ("what:memory",),
+    (rules,) = _labelled(s, ("category:rules", "category:preferences"), most=_MOST_RULES)
+    habits, episodes, latest = _labelled(
+        s, ("category:skills",), ("kind:episode",), ("what:memory",), most=_MOST
     )
     return Situation(
         settings=wanted.compose,
@@ -104,23 +130,25 @@ def of_an_epoch(s: Session, wanted: Wanted) -> Situation:
     )
 
 
-def _labelled(s: Session, *groups: tuple[str, ...]) -> list[list[tuple[Memory, str]]]:
+def _labelled(s: Session, *groups: tuple[str, ...], most: int) -> list[list[tuple[Memory, str]]]:
     hf, asked = s._hf, Asked(user=s.principal, agent=s.agent)
-    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, groups, _MOST))
+    found = mended(hf, asked, lambda: retrieve.labelled(hf, asked, groups, most))
     return [[(memory, "" if of == hf.project.id else of) for memory, of in one] for one in found]
 
 
-def _spans(hf: Holdfast, found: Found) -> dict[str, tuple[int, ...]]:
-    """Where in its document each part lies that was found."""
-    spans: dict[str, tuple[int, ...]] = {}
+def _parts(hf: Holdfast, found: Found) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Each part of a document that was found, as it is shown, and where in it that lies."""
+    parts: dict[str, tuple[str, tuple[int, ...]]] = {}
     for hit in found:
         if hit.path and hit.event is not None:
-            start = whole(hit.event, hf.log, hf.library.tell).find(hit.text)
-            spans[hit.id] = (start, start + len(hit.text)) if start >= 0 else ()
-    return spans
+            text = whole(hit.event, hf.log, hf.library.tell)
+            start = text.find(hit.text)
+            span = (start, start + len(hit.text)) if start >= 0 else ()
+            parts[hit.id] = (excerpt(text, *span) if span else hit.text, span)
+    return parts
 
 
-def _threads(s: Session, shown: Mapping[str, int]) -> list[Thread]:
+def _threads(s: Session, shown: Mapping[Passage, int]) -> list[Event]:
     """What is open in this session and not to be seen in the conversation any more."""
     hf = s._hf
 
@@ -133,7 +161,45 @@ def _threads(s: Session, shown: Mapping[str, int]) -> list[Thread]:
         return []
     seqs = sorted({thread.event_seq for thread in known.threads if thread.event_seq})
     events = [event for event in history.at(hf, seqs) if not event.erased]
-    return [Thread(event=event) for event in events if event.event_id not in shown]
+    return [event for event in events if (event.event_id, ()) not in shown]
+
+
+def _fix(error: Failure) -> int:
+    """The last thing that was done before an error was over; 0 where it is not, or nothing was."""
+    done = [step.event_seq for step in error.followed if step.kind not in _TESTS]
+    return done[-1] if done and error.resolved_by else 0
+
+
+def _failures(s: Session, hours: float, seen: Seen) -> list[Failed]:
+    """Errors of the last hours, each with the last step before it was over."""
+    hf, asked = s._hf, seen.asked(s)
+    wanted = wanted_by(hf, asked)
+    lately = round(wanted.now - hours * _HOUR)
+    wanted = replace(wanted, any_label=("what:error",), since=lately)
+    with hf.library.shelves([s.principal], wanted) as shelves:
+        documents = [
+            document
+            for shelf in shelves
+            for document in shelf.index.documents(
+                shelf.number, shelf.index.latest(shelf.number, wanted, _MOST_FAILURES)
+            ).values()
+        ]
+
+    def ask(reading: Reading) -> list[tuple[int, int]]:
+        return [
+            (error.event_seq, _fix(error))
+            for one in documents
+            for error in views.failures(reading, s.principal, one.agent, one.session)
+            if error.event_id == one.id
+        ]
+
+    places = hf.views.read(ask) if documents else []
+    events = {event.event_seq: event for event in history.at(hf, sorted({*chain(*places)} - {0}))}
+    return [
+        Failed(event=events[error], fix=events.get(fix))
+        for error, fix in places
+        if error in events and not events[error].erased
+    ]
 
 
 # ---- what holds no longer --------------------------------------------------------------------
@@ -194,16 +260,13 @@ class Standing:
         return found + self._changed()
 
     def _changed(self) -> list[Correction]:
-        """Parts of documents whose file says something else by now, or is gone."""
+        """Parts of documents that their files do not say any more."""
         found = []
-        for one in self._documents:
-            if one.number in self._corrected:
-                continue
-            home = self._showing.home(one.project)
-            event = self._showing.event(home, place_of(one.id)[0])
-            path = str(event.payload.get("path", ""))
-            known = home.views.read(partial(documents.tracked, path=path))
-            if known is None or not holds(known, event.event_seq, None):
+        shown = [one for one in self._documents if one.number not in self._corrected]
+        events = [self._document(one) for one in shown]
+        self._hf.documents.look(str(event.payload.get("path", "")) for event in events)
+        for one, event in zip(shown, events, strict=True):
+            if not self._still_said(one, event):
                 found.append(
                     Correction(
                         number=one.number,
@@ -215,6 +278,22 @@ class Standing:
                     )
                 )
         return found
+
+    def _document(self, one: Shown) -> Event:
+        return self._showing.event(self._showing.home(one.project), place_of(one.id)[0])
+
+    def _still_said(self, one: Shown, event: Event) -> bool:
+        """Does the file still say this, in the version that was shown or in a later one?"""
+        home = self._showing.home(one.project)
+        path = str(event.payload.get("path", ""))
+        known = home.views.read(partial(documents.tracked, path=path))
+        if known is None or known.current is None:
+            return False
+        if known.current.event_seq == event.event_seq:
+            return True
+        then = whole(event, home.log, home.library.tell)[slice(*one.span)]
+        now = next(iter(history.at(home, [known.current.event_seq])), None)
+        return now is not None and then in whole(now, home.log, home.library.tell)
 
     def _instead(self, memory: Memory, one: Shown, at: str) -> Item | None:
         """What holds in the place of what is shown, unless that is shown too."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +15,7 @@ from holdfast.errors import Invalid
 from holdfast.model.compose import AgentDefaults, ComposeSettings, shares_for, window_of
 from holdfast.model.packs import Signals
 from holdfast.model.recall import RecallSettings
+from holdfast.text.quoting import quoted
 
 from .telling import redacted
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 FORMATS = ("openai", "anthropic")
 #: a budget larger than this is a mistake
 _MOST = 100_000_000
+#: and so are tools that are nested deeper
+_DEEPEST = 64
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +46,14 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     compose: ComposeSettings
     recall: RecallSettings
     counted_with: str
-    #: of the log; an erase makes another one
+    #: of the logs; an erase makes another one
     generation: int
+
+    def fixed(self) -> str:
+        """What the system text and the tools are known by."""
+        return sha256(msgspec.json.encode([self.system, self.tools], order="sorted")).hexdigest()[
+            :16
+        ]
 
     def key(self) -> str:
         """Equal where the beginning of a context may stay as it is."""
@@ -60,24 +72,23 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(msgspec.json.encode(said, order="sorted")).hexdigest()[:16]
 
 
+def generation(hf: Holdfast, user: str) -> int:
+    """How often something was erased from the logs a context is made from."""
+    return sum(log.log.head().generation - 1 for log in hf.logs(user))
+
+
 def wanted(s: Session, query: str, given: Mapping[str, Any]) -> Wanted:
     """What is asked for; Invalid says what is wrong with it."""
     hf = s._hf
-    known = {"budget", "window", "model", "format", "system", "tools", "signals", "new_tokens"}
-    for name in given:
-        if name not in known | {"settings"}:
-            raise Invalid(f"a context is not asked for by {name!r}; use {', '.join(sorted(known))}")
-    chosen = given.get("settings") or hf.settings.compose
-    if not isinstance(chosen, ComposeSettings):
-        raise Invalid("settings are a ComposeSettings: replace fields of hf.settings.compose")
+    chosen = _settings(given.get("settings"), hf.settings.compose)
     if not isinstance(query, str):
         raise Invalid(f"a question is a text, not {type(query).__name__}")
-    model = _text("model", given.get("model")) or hf.settings.tokens.model
+    model = quoted(_text("model", given.get("model"))) or hf.settings.tokens.model
     defaults = chosen.agents.get(s.agent, AgentDefaults())
     system, tools = given.get("system"), given.get("tools")
     tools = defaults.tools if tools is None else tools
     return Wanted(
-        query=query,
+        query=redacted(hf, query),
         budget=_number("budget", given.get("budget"), chosen.budget) or 0,
         window=_window(given.get("window"), model, chosen),
         model=model,
@@ -89,8 +100,27 @@ def wanted(s: Session, query: str, given: Mapping[str, Any]) -> Wanted:
         compose=chosen,
         recall=hf.settings.recall,
         counted_with=hf.counter(model).name,
-        generation=hf.log.head().generation,
+        generation=generation(hf, s.principal),
     )
+
+
+def _settings(given: Any, own: ComposeSettings) -> ComposeSettings:
+    if given is None:
+        return own
+    if not isinstance(given, ComposeSettings):
+        raise Invalid("settings are a ComposeSettings: replace fields of hf.settings.compose")
+    return _checked("settings", given)
+
+
+_T = TypeVar("_T", bound=msgspec.Struct)
+
+
+def _checked(name: str, given: _T) -> _T:
+    """The same, every field of its type."""
+    try:
+        return msgspec.convert(msgspec.to_builtins(given), type(given))
+    except (msgspec.ValidationError, TypeError) as exc:
+        raise Invalid(f"{name}: {exc}") from exc
 
 
 def _window(given: Any, model: str, chosen: ComposeSettings) -> int | None:
@@ -137,7 +167,13 @@ def _signals(given: Any) -> Signals:
             raise Invalid(f"signals: {exc}") from exc
     if not isinstance(given, Signals):
         raise Invalid("signals are holdfast.Signals(file=…, activity=…, errors=…, branch=…)")
-    return given
+    return _checked("signals", given)
+
+
+def _depth(json: str) -> int:
+    """How deep JSON is nested."""
+    steps = ({"{": 1, "[": 1, "}": -1, "]": -1}.get(sign, 0) for sign in _STRING.sub("", json))
+    return max(accumulate(steps), default=0)
 
 
 def _tools(hf: Holdfast, given: Any) -> tuple[dict[str, Any], ...]:
@@ -145,6 +181,8 @@ def _tools(hf: Holdfast, given: Any) -> tuple[dict[str, Any], ...]:
         raise Invalid("tools are a list of definitions, each a dict")
     try:
         shown = redacted(hf, msgspec.json.encode(list(given), order="sorted").decode())
+        if _depth(shown) > _DEEPEST:
+            raise Invalid(f"tools are nested deeper than {_DEEPEST} levels")
         return tuple(msgspec.json.decode(shown, type=list[dict[str, Any]]))
     except (TypeError, ValueError, msgspec.MsgspecError) as exc:
         raise Invalid(f"tools are a list of definitions, each a dict of JSON: {exc}") from exc

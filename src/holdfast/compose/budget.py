@@ -11,8 +11,8 @@ from holdfast.model.compose import SHARED, ComposeSettings, shares_for
 
 #: tokens a window keeps free for the seams between parts
 _SEAMS = 16
-#: so long may an event of the conversation be at most, of the room for all of it
-_OF_HISTORY = 4
+#: so long may an event of the conversation be at most, of the room for all of it, and a person's words
+_OF_HISTORY, _OF_A_PERSON = 4, 2
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +26,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     stable: int
     scratchpad: int
     history: int
-    #: of one event of it
+    #: of one event of it, and of one that a person said
     event: int
+    words: int
 
 
 def budget_for(
@@ -44,11 +45,13 @@ def budget_for(
     room = settings.history_tokens
     if window is not None:
         room = max(0, window - fixed - total - _SEAMS)
+    notes = int(settings.scratchpad * total)
     return Budget(
         total=total,
         caps={name: min(total, int(settings.stretch * share[name] * total)) for name in SHARED},
-        stable=int((share["background"] + share["index"]) * total),
-        scratchpad=int(settings.scratchpad * total),
+        stable=min(total - notes, int((share["background"] + share["index"]) * total)),
+        scratchpad=notes,
         history=room,
         event=min(settings.event_tokens, room // _OF_HISTORY),
+        words=room // _OF_A_PERSON,
     )

@@ -10,15 +10,18 @@ from itertools import accumulate
 
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
+from holdfast.text.levels import fitted
 from holdfast.views.transcript import SPOKEN
 
 from . import render
-from .items import of_event, said
+from .items import beyond, said, shortened_as
 from .render import Part
 
 #: what of a conversation is shown: its words and deeds, not that memory was searched
 SAID = SPOKEN - {"memory_recall"}
 Count = Callable[[str], int]
+#: characters of a token, hardly ever more; and those that are shown at least
+_CHARS, _FEWEST = 5, 40
 
 
 def spoken(event: Event) -> bool:
@@ -29,9 +32,10 @@ def spoken(event: Event) -> bool:
 class Turns:
     """Events as parts of a context, each made once."""
 
-    def __init__(self, most: int, count: Count) -> None:
-        #: tokens of one event
+    def __init__(self, most: int, count: Count, words: int | None = None) -> None:
+        #: tokens of one event, and of one that a person said
         self._most = most
+        self._words = most if words is None else words
         self._count = count
         self._parts: dict[str, tuple[Part, int]] = {}
 
@@ -50,45 +54,55 @@ class Turns:
         return known
 
     def _fitting(self, event: Event) -> tuple[Part, int]:
-        """All of it, or as much as one event may take; levels are made where they are needed."""
-        part = render.turn(event, 0, (said(event),))
-        tokens = self._count(part.text + "\n\n")
-        if tokens <= self._most:
-            return part, tokens
-        levels = of_event(event).levels
-        for level in range(1, len(levels)):
-            part = render.turn(event, level, levels)
-            tokens = self._count(part.text + "\n\n")
-            if tokens <= self._most:
-                break
+        """All of it, or as much as one event may take."""
+        most = self._words if event.kind == "user_message" else self._most
+        text = said(event)
+        part = render.turn(event, text, whole=not beyond(event))
+        room = max(most * _CHARS, _FEWEST)
+        while (tokens := self._count(part.text + "\n\n")) > most and room >= _FEWEST:
+            part = render.turn(event, fitted(shortened_as(event), text, room), whole=False)
+            room //= 2
         return part, tokens
 
 
 def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: float) -> int:
     """The place of the first event that is shown: all of them, or the latest that fill a share.
 
-    It is one that a person said, where there is one among them, and no result stands without its call.
+    It is one that a person said, where there is one among them, and no result stands without its call,
+    unless nothing else fits. What the person said last is there if it fits with what followed.
     """
     behind = list(accumulate(reversed(sizes)))[::-1]  # tokens from each event on
     if not behind or behind[0] <= room:
         return 0
-    first = next((n for n, tokens in enumerate(behind) if tokens <= room * refill), len(events))
-    starts = [n for n in range(first, len(events)) if events[n].kind == "user_message"]
-    return _with_calls(events, starts[0] if starts else first)
+    whole = starts(events)
+    spoken = [n for n in whole if events[n].kind == "user_message"]
+    some = [n for n in whole if behind[n] <= room * refill] or [
+        n for n in whole if behind[n] <= room
+    ]
+    if spoken and behind[spoken[-1]] <= room and (not some or some[0] > spoken[-1]):
+        return spoken[-1]
+    if not some:
+        return next((n for n, tokens in enumerate(behind) if tokens <= room), len(events))
+    return next((n for n in spoken if n >= some[0]), some[0])
 
 
-def _with_calls(events: Sequence[Event], first: int) -> int:
-    """From there on, or from later on, no result is shown whose call is not; some never had one."""
+def place(events: Sequence[Event], first: int) -> int:
+    """Where in the log a conversation begins whose first shown event is this one; 0 for the whole."""
+    if first < len(events):
+        return events[first].event_seq if first else 0
+    return events[-1].event_seq + 1 if events else 0
+
+
+def starts(events: Sequence[Event]) -> list[int]:
+    """The places from where on every result has its call; some never had one."""
     calls: dict[str, list[int]] = {}
-    start = first
+    parted: set[int] = set()
     for n, event in enumerate(events):
         if event.kind == "tool_call":
             calls.setdefault(_name(event), []).append(n)
         elif event.kind == "tool_result" and calls.get(_name(event)):
-            call = calls[_name(event)].pop(0)
-            if call < start <= n:
-                start = n + 1
-    return start
+            parted.update(range(calls[_name(event)].pop(0) + 1, n + 1))
+    return [n for n in range(len(events)) if n not in parted]
 
 
 def answered(events: Sequence[Event]) -> int:
@@ -115,13 +129,12 @@ def parts(
     turns: Turns, epoch: Epoch, events: Sequence[Event], added: dict[str, list[Part]], first: int
 ) -> list[Part]:
     """The conversation with what earlier contexts of this epoch added, in the order it was shown."""
-    made: list[Part] = []
+    earlier = epoch.history_from > first
+    made = [render.left_out(first, epoch.history_from - 1)] if earlier else []
     waiting = list(epoch.added)
-    for n, event in enumerate(events):
+    for event in events:
         while waiting and waiting[0].position < event.event_seq:
             made += added[waiting.pop(0).pack]
-        if n == 0 and epoch.history_from > first:
-            made.append(render.left_out(first, epoch.history_from - 1))
         made.append(turns.part(event))
     for one in waiting:
         made += added[one.pack]

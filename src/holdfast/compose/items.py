@@ -10,17 +10,26 @@ from typing import Any
 
 import msgspec
 
+from holdfast.capture.parse import NOTES
 from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, levels_from
+from holdfast.text.choose import MARK
+from holdfast.text.excerpt import excerpt
 from holdfast.text.levels import Levels, levels, shown_as
+from holdfast.text.levels import whole as with_steps
 
 #: raised when an item of the same record would be another one; earlier ways are kept for replay
 RULES = 1
 #: kinds of events, and by which rules they are shortened
 _SHORTENED = {"tool_result": "tool_output", "tool_call": "tool_output", "error": "tool_output"}
 _SPEAKERS = {"user_message": "user", "model_message": "assistant"}
+#: the trust of what the person said
+PERSON = 3
+_FOREIGN = 0
 _DATE = len("2026-01-01")
+#: characters within which a passage that is a part says so, behind a fence and a language
+_EDGE = 24
 #: files that are read, not run
 _PROSE = (
     ".md",
@@ -54,6 +63,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     beside: tuple[str, ...] = ()
     #: the passage of the whole text that stands for it
     span: tuple[int, ...] = ()
+    #: there is more of it than its first level says
+    part: bool = False
     #: a rule of a person's own: it may stand among instructions
     rule: bool = False
 
@@ -66,19 +77,22 @@ def of_memory(memory: Memory, project: str = "", *, whole: bool = False) -> Item
         id=memory.id,
         seq=memory.history[-1].event_seq,
         head=f"{_source(memory)}{where} {memory.updated_at[:_DATE]}",
-        levels=(memory.text,) * 4 if whole else falling(_levels(memory)),
+        levels=(_whole(memory),) * 4 if whole else falling(_levels(memory)),
         trust=memory.trust,
         project=project,
-        rule=memory.trust == 3 and memory.category in ("rules", "preferences"),
+        rule=memory.trust == PERSON and memory.category in ("rules", "preferences"),
     )
+
+
+def _whole(memory: Memory) -> str:
+    """All it says, its steps too."""
+    return with_steps(memory.text, memory.trigger or memory.title or memory.key, memory.steps)
 
 
 def _levels(memory: Memory) -> list[str]:
     """The levels it was given; where it was given none, and its text was merely cut, those by rule."""
     given = [memory.text, memory.summary, memory.compressed, memory.index]
-    if (memory.summary, memory.compressed, memory.index) != levels_from(memory.text):
-        return given
-    if memory.index == memory.text:
+    if memory.index == memory.text and not memory.steps:
         return given
     made = levels(
         memory.kind,
@@ -90,11 +104,13 @@ def _levels(memory: Memory) -> list[str]:
         steps=memory.steps,
         trigger=memory.trigger,
     )
+    if (memory.summary, memory.compressed, memory.index) != levels_from(memory.text):
+        return [made.full, *given[1:]]
     return _each(made)
 
 
 def _source(memory: Memory) -> str:
-    who = (memory.user if memory.trust == 3 else memory.origin) or "somebody"
+    who = (memory.user if memory.trust == PERSON else memory.origin) or "somebody"
     return who if memory.kind == "fact" else f"{memory.kind} from {who}"
 
 
@@ -103,16 +119,31 @@ def of_event(
 ) -> Item:
     """One turn of a conversation; with a span, that passage stands for the whole."""
     text = said(event)
-    passage = text[slice(*span)].strip() if span else text
+    passage = excerpt(text, *span) if span else text
     return Item(
         kind=kind,
         id=event.event_id,
         seq=event.event_seq,
         head=f"{speaker(event)} {event.timestamp[:_DATE]}",
-        levels=falling(_each(shown_as(_SHORTENED.get(event.kind, "turn"), passage))),
+        levels=falling(_each(shown_as(shortened_as(event), passage))),
         trust=event.trust,
         project=project,
         span=span,
+        part=bool(span) or beyond(event),
+    )
+
+
+def shortened_as(event: Event) -> str:
+    """By which rules an event is shortened."""
+    return _SHORTENED.get(event.kind, "turn")
+
+
+def beyond(event: Event) -> bool:
+    """Is there more of it than stands in its line?"""
+    notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
+    return any(
+        isinstance(note, dict) and "blob" in note
+        for note in (notes if isinstance(notes, list) else ())
     )
 
 
@@ -126,10 +157,11 @@ def of_document(event: Event, part: str, passage: str, span: tuple[int, ...]) ->
         kind="document",
         id=part,
         seq=event.event_seq,
-        head=f"{path}:{line}-{line_end} {event.timestamp[:_DATE]}",
+        head=f"file {path}:{line}-{line_end} {event.timestamp[:_DATE]}",
         levels=falling(_each(shown_as("document" if prose else "code", passage))),
         trust=event.trust,
         span=span,
+        part=MARK in passage[:_EDGE] + passage[-_EDGE:],
     )
 
 
@@ -157,10 +189,11 @@ def of_error(event: Event, fix: Event | None) -> Item:
 
 
 def topic(memory: Memory, project: str = "") -> Item:
-    """The name of a memory, to be asked for."""
+    """The name of a memory, to be asked for; who calls it so, if not the person."""
     item = of_memory(memory, project, whole=True)
     name = (memory.index or item.levels[0],) * 4
-    return msgspec.structs.replace(item, kind="topic", head="", levels=name, rule=False)
+    head = "" if memory.trust == PERSON else memory.origin
+    return msgspec.structs.replace(item, kind="topic", head=head, levels=name, rule=False)
 
 
 def correction(number: int, old: str, seq: int, trust: int, new: Item | None) -> Item:
@@ -187,7 +220,6 @@ def corrected(number: int, old: str, new: Item) -> Item:
         head=f"correction, {new.head}",
         levels=falling(told),
         beside=(str(number), old),
-        rule=False,
     )
 
 
@@ -209,12 +241,17 @@ def _json(value: Any) -> str:
 
 
 def speaker(event: Event) -> str:
-    """Who says it."""
+    """Who says it: a person by name, everybody and everything else by what it is."""
     given = event.payload if isinstance(event.payload, dict) else {}
-    named = given.get("speaker") or given.get("tool")
-    who = str(named) if named else _SPEAKERS.get(event.kind) or event.agent or event.origin
-    what = "" if event.kind in _SPEAKERS else f"{event.kind.replace('_', ' ')} "
-    return f"{what}{who}"
+    named = str(given.get("speaker") or given.get("tool") or "")
+    if event.kind == "user_message" and event.trust == PERSON:
+        return named or "user"
+    what = _SPEAKERS.get(event.kind) or event.kind.replace("_", " ")
+    if event.trust == _FOREIGN:
+        what = f"{event.origin}, {what}"
+    elif event.kind == "user_message":
+        what = f"second hand, {what}"
+    return f"{what} {named or ('' if event.kind in _SPEAKERS else event.agent or '')}".rstrip()
 
 
 def falling(given: Sequence[str]) -> tuple[str, ...]:

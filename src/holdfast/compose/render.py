@@ -12,11 +12,10 @@ from typing import Any
 
 import msgspec
 
-from holdfast.model.compose import LEVELS
 from holdfast.model.events import Event
 from holdfast.text.quoting import indented, quoted, quoted_json
 
-from .items import Item, speaker
+from .items import PERSON, Item, speaker
 
 #: raised when the same record would be written differently; earlier ways are kept for replay
 VERSION = 1
@@ -66,7 +65,7 @@ def system(text: str, tools: Sequence[Mapping[str, Any]]) -> list[Part]:
 
 def entry(item: Item, number: int, level: int) -> str:
     """One entry of a block: its number, who says so, and what; a plus where there is more of it."""
-    more = "+" if level and item.levels[level] != item.levels[0] else ""
+    more = "+" if item.part or item.levels[level] != item.levels[0] else ""
     head = f"{item.head}: " if item.head else ""
     return f"[{number}{more}] {_line(head + item.levels[level])}"
 
@@ -89,11 +88,18 @@ def block(mark: str, section: str, lines: Sequence[str]) -> str:
     return "\n".join([f'<hf:{mark} part="{section}"{note}>', *lines, f"</hf:{mark}>"])
 
 
-def scratchpad(content: Mapping[str, Any], version: int) -> str:
-    """The agent's notes, a line each."""
-    lines = [_line(f"{name}: {_plain(value)}") for name, value in sorted(content.items())]
+def scratchpad(content: Mapping[str, Any], version: int, left_out: Sequence[str] = ()) -> str:
+    """The agent's notes, a line each, and the names of those that are left out."""
+    lines = [note(name, value) for name, value in sorted(content.items())]
+    if left_out:
+        lines.append(_line(f"[too long to be shown: {', '.join(left_out)}]"))
     opening = f'<hf:scratchpad version="{version}" note="{_DATA}">'
     return "\n".join([opening, *lines, "</hf:scratchpad>"])
+
+
+def note(name: str, value: Any) -> str:
+    """One of the agent's notes."""
+    return _line(f"{name}: {_plain(value)}")
 
 
 def _line(text: str) -> str:
@@ -107,21 +113,26 @@ def _plain(value: Any) -> str:
 # ---- history ---------------------------------------------------------------------------------
 
 
-def turn(event: Event, level: int, shortened: Sequence[str]) -> Part:
-    """One event of the conversation, whole or at a level, with its handle where it is not whole."""
-    whole = level == 0 or shortened[level] == shortened[0]
-    text = quoted(shortened[level]).strip("\n")
+def turn(event: Event, said: str, *, whole: bool) -> Part:
+    """One event of the conversation, whole or in short, with its handle where it is not whole."""
+    text = quoted(said).strip("\n")
     if not whole:
-        text += f"\n[shortened to {LEVELS[level]}; expand {event.event_id} for all of it]"
+        text += f"\n[shortened; expand {event.event_id} for all of it]"
     who, at = _attribute(speaker(event)), event.timestamp[:_MINUTE].replace("T", " ")
+    marked = f'<hf:turn who="{who}" at="{at}">\n{text}\n</hf:turn>'
     return Part(
         section="history",
-        text=f'<hf:turn who="{who}" at="{at}">\n{text}\n</hf:turn>',
+        text=marked,
         role=_ROLES.get(event.kind, "user"),
         event=event,
-        body=text if event.kind in _ROLES or event.kind == "user_message" else "",
+        body=text if _in_its_own_name(event) else marked if event.kind == "user_message" else "",
         whole=whole,
     )
+
+
+def _in_its_own_name(event: Event) -> bool:
+    """May a model hear it without marks? What a person is only said to have said may not."""
+    return event.kind in _ROLES or (event.kind == "user_message" and event.trust == PERSON)
 
 
 def left_out(first: int, last: int) -> Part:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import msgspec
 
 from holdfast.model.compose import ComposeSettings
+from holdfast.model.epochs import Passage
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, plain
 from holdfast.model.packs import Signals
@@ -22,12 +23,14 @@ from .items import Item
 
 #: what an unsettled error, a failed gate, an open task of this session is worth beside a hit
 _OPEN = 0.5
+#: the same of an error of the last hours that is over
+_RECENT = 0.2
 #: what comes from outside is shown where the question asks for it, and nowhere else
 _TRUSTED = 1
 
 
-class Thread(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of this session that is open, with the event that says so and what followed."""
+class Failed(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that went wrong lately, and what was done last before it was over."""
 
     event: Event
     fix: Event | None = None
@@ -56,9 +59,11 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     signals: Signals = Signals()
     hits: Sequence[Hit] = ()
-    #: of the parts of documents among them, where in the whole text they lie
-    spans: Mapping[str, tuple[int, ...]] = {}
-    threads: Sequence[Thread] = ()
+    #: of the parts of documents among them what is shown, and where in the whole text that lies
+    parts: Mapping[str, tuple[str, tuple[int, ...]]] = {}
+    #: what is open in this session
+    threads: Sequence[Event] = ()
+    failures: Sequence[Failed] = ()
     corrections: Sequence[Correction] = ()
     #: memories of the reserved categories and kinds, each with the project it lies in
     rules: Sequence[tuple[Memory, str]] = ()
@@ -66,8 +71,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     episodes: Sequence[tuple[Memory, str]] = ()
     important: Sequence[tuple[Memory, str]] = ()
     latest: Sequence[tuple[Memory, str]] = ()
-    #: what the window shows, by id: entries with their level, turns of the conversation with 0
-    shown: Mapping[str, int] = {}
+    #: what the window shows: entries with their level, turns of the conversation with 0
+    shown: Mapping[Passage, int] = {}
     #: what the conversation says, in plain words
     said: frozenset[str] = frozenset()
     #: the same was asked before, and nothing was said since
@@ -93,9 +98,15 @@ def corrections(of: Situation) -> Iterator[Candidate]:
 
 def open_threads(of: Situation) -> Iterator[Candidate]:
     """What is unsettled in this session and no longer to be seen in it."""
-    for thread in of.threads:
-        item = items.of_error(thread.event, thread.fix)
-        yield Candidate(item=item, section="critical", score=_OPEN)
+    for event in of.threads:
+        yield Candidate(item=items.of_error(event, None), section="critical", score=_OPEN)
+
+
+def recent_errors(of: Situation) -> Iterator[Candidate]:
+    """What went wrong lately, in any session, with what was done about it."""
+    for one in of.failures:
+        item = items.of_error(one.event, one.fix)
+        yield Candidate(item=item, section="critical", score=_RECENT)
 
 
 def found(of: Situation) -> Iterator[Candidate]:
@@ -120,7 +131,7 @@ def _of_hit(of: Situation, hit: Hit, *, whole: bool) -> Item:
         return items.of_memory(hit.memory, project, whole=whole)
     assert hit.event is not None  # noqa: S101  (a hit is one or the other)
     if hit.path:
-        return items.of_document(hit.event, hit.id, hit.text, of.spans.get(hit.id, ()))
+        return items.of_document(hit.event, hit.id, *of.parts.get(hit.id, (hit.text, ())))
     return items.of_event(hit.event, items.passage(hit.event, hit.text), project=project)
 
 
@@ -183,7 +194,7 @@ def _trusted(memory: Memory) -> str:
 
 
 #: in the order in which an item that several of them name is taken from
-OF_A_TURN: tuple[Source, ...] = (corrections, open_threads, found, important)
+OF_A_TURN: tuple[Source, ...] = (corrections, open_threads, recent_errors, found, important)
 OF_AN_EPOCH: tuple[Source, ...] = (rules, habits, episodes, topics)
 
 
@@ -194,14 +205,17 @@ def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
     """
     made: dict[str, Candidate] = {}
     texts: set[str] = set()
+    corrected: set[str] = set()
     for candidate in (one for source in sources for one in source(of)):
         item = candidate.item
         new = item.kind == "correction"
         known_by = f"{item.id} for {item.beside[0]}" if new else item.id
+        corrected |= {item.id} if new and len(item.beside) > 1 else set()
         before = made.get(known_by)
         if before is not None and (before.verdict != "floor" or candidate.verdict):
             continue
-        shown = None if new else of.shown.get(item.id)
+        whole = of.shown.get((item.id, ()))
+        shown = None if new else of.shown.get((item.id, item.span), whole)
         verdict, why = candidate.verdict, candidate.why
         text = " ".join(quoted(item.levels[0]).split())
         if not verdict and not new:
@@ -211,6 +225,8 @@ def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
                 verdict, why = "duplicate", "shown already"
             elif text in texts:
                 verdict, why = "duplicate", "another one says the same"
+            elif item.id in corrected:
+                verdict, why = "duplicate", "a correction says it"
         if not verdict:
             texts.add(text)
         made[known_by] = msgspec.structs.replace(candidate, verdict=verdict, why=why, known=shown)

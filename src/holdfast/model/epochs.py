@@ -6,6 +6,9 @@ import msgspec
 
 from .packs import Shown
 
+#: of what is shown its id, and where in all of it the shown passage lies; nothing for the whole
+Passage = tuple[str, tuple[int, ...]]
+
 
 class Injected(msgspec.Struct, frozen=True, kw_only=True):
     """What one context added to the conversation, and behind which event."""
@@ -23,8 +26,10 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     event_seq: int
     #: what it is for: model, format, budget, window, settings, system and tools
     key: str
-    #: of the log when it began; an erase makes another one
+    #: of the logs when it began; an erase makes another one
     generation: int = 0
+    #: what the system text and the tools are known by
+    fixed: str = ""
     #: where the conversation begins in it
     history_from: int
     #: the last event a context of it has taken in, and what was asked then
@@ -39,6 +44,21 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     def everything(self) -> tuple[Shown, ...]:
         """Every entry that is shown, by number."""
         return (*self.shown, *(one for added in self.added for one in added.shown))
+
+    def levels(self) -> dict[Passage, int]:
+        """The best level at which each passage is shown.
+
+        Names show nothing, and what was taken back is not there any more.
+        """
+        shown: dict[Passage, int] = {}
+        every = [one for one in self.everything() if one.kind != "topic"]
+        taken_back = {int(one.beside[0]) for one in every if one.kind == "correction"}
+        for one in every:
+            empty = one.kind == "correction" and len(one.beside) == 1
+            if one.number not in taken_back and not empty:
+                of = (one.id, one.span)
+                shown[of] = min(one.level, shown.get(of, one.level))
+        return shown
 
 
 class Epochs(msgspec.Struct, frozen=True, kw_only=True):

@@ -21,12 +21,16 @@ REASONS = {
 }
 
 
+#: what an entry can be
+KINDS = frozenset({"memory", "turn", "document", "error", "correction", "topic"})
+
+
 class Shown(msgspec.Struct, frozen=True, array_like=True):
     """One entry of a context: everything that is needed to write it again from the log."""
 
     number: int
     section: str
-    #: memory, turn, document, error, decision, thread, correction or topic
+    #: one of KINDS
     kind: str
     #: of the memory or of the event
     id: str
@@ -97,7 +101,10 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     def why(self, one: str) -> tuple[Weighed, ...]:
         """What became of a memory or event, by id or by the number it is shown with."""
         return tuple(
-            c for c in self.candidates if one in (c.shown.id, str(c.shown.number), *c.shown.beside)
+            c
+            for c in self.candidates
+            if one in (c.shown.id, *c.shown.beside)
+            or (c.shown.number and one == str(c.shown.number))
         )
 
 
@@ -143,6 +150,8 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     #: the handle of what is left; empty when that is all
     more: str = ""
+    #: what should be known about it: that it was forgotten, or that something else took its place
+    note: str = ""
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):

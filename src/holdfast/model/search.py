@@ -118,3 +118,5 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     as_of: int | None = None
     #: but not the turns of this session from this event on: the asker sees them already
     seen: tuple[str, int] | None = None
+    #: of these turns, the events that are seen only in part
+    partly: tuple[int, ...] = ()

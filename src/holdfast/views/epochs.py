@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from holdfast.model.compose import LEVELS, SECTIONS
 from holdfast.model.epochs import Epoch, Epochs, Injected
 from holdfast.model.events import Event
-from holdfast.model.packs import Shown
+from holdfast.model.packs import KINDS, Shown
 
 from .view import NOTHING, PerSession, Rows
 
 #: kept of one session: contexts for as many models, budgets or formats at a time
 MOST = 4
+_NUMBER = re.compile("[0-9]{1,15}")
+_LARGEST = 1 << 53
 #: entries of one epoch; its budget ends long before
 MOST_SHOWN = 4_000
 
 
 class EpochView(PerSession):
-    """One row for each session that was given a context."""
+    """One row for each session that was given a context.
+
+    A context counts that follows the one before it: of two that were made at the same time from the
+    same beginning the second is void, and whoever made it makes another. What others brought along
+    says nothing about what this session was shown.
+    """
 
     name = "epochs"
     version = 1
@@ -33,6 +42,8 @@ class EpochView(PerSession):
         (key,) = self.keys(event)
         known: Epochs = rows[key] or Epochs()
         said = event.payload if isinstance(event.payload, dict) else {}
+        if not follows(event, known.last_pack):
+            return NOTHING
         shown = shown_in(said.get("shown"))
         number = max([known.number, *(one.number + 1 for one in shown)])
         if event.kind == "epoch_started":
@@ -44,6 +55,12 @@ class EpochView(PerSession):
         return {key: Epochs(epochs=grown, number=number, last_pack=event.event_id)}
 
 
+def follows(event: Event, last_pack: str) -> bool:
+    """Was this context, or this epoch, made behind that context, and by us?"""
+    said = event.payload if isinstance(event.payload, dict) else {}
+    return event.origin == "system" and said.get("after") == last_pack
+
+
 def _begun(
     known: tuple[Epoch, ...], event: Event, said: dict[str, Any], shown: tuple[Shown, ...]
 ) -> tuple[Epoch, ...]:
@@ -53,6 +70,7 @@ def _begun(
         key=_text(said.get("key")),
         history_from=_number(said.get("history_from")),
         generation=_number(said.get("generation")),
+        fixed=_text(said.get("fixed")),
         shown=shown,
     )
     others = [one for one in known if one.key != began.key]
@@ -85,14 +103,25 @@ def asked(query: Any) -> str:
 
 
 def shown_in(given: Any) -> tuple[Shown, ...]:
-    """The entries an event says are shown; what is none is left out."""
-    found = []
-    for one in given if isinstance(given, list) else ():
-        try:
-            found.append(msgspec.convert(one, Shown))
-        except msgspec.ValidationError:
-            continue
-    return tuple(found[:MOST_SHOWN])
+    """The entries an event says are shown; what cannot be one is left out."""
+    try:
+        found = msgspec.json.decode(given if isinstance(given, str) else "[]", type=list[Shown])
+    except msgspec.MsgspecError:
+        return ()
+    return tuple([one for one in found if one.number and can_be(one)][:MOST_SHOWN])
+
+
+def can_be(one: Shown) -> bool:
+    """Can this be an entry, or stand for one that was not taken?"""
+    return (
+        one.section in SECTIONS
+        and one.kind in KINDS
+        and one.number >= 0
+        and one.seq >= 0
+        and 0 <= one.level < len(LEVELS)
+        and len(one.span) in (0, 2)
+        and (one.kind != "correction" or any(map(_NUMBER.fullmatch, one.beside[:1])))
+    )
 
 
 def _text(given: Any) -> str:
@@ -100,4 +129,4 @@ def _text(given: Any) -> str:
 
 
 def _number(given: Any) -> int:
-    return given if type(given) is int and given >= 0 else 0
+    return given if type(given) is int and 0 <= given <= _LARGEST else 0

@@ -63,6 +63,14 @@ def scratchpad(reading: Reading, user: str, agent: str, session_id: str) -> Scra
     return found or Scratchpad()
 
 
+def failures(
+    reading: Reading, user: str, agent: str | None, session_id: str
+) -> tuple[Failure, ...]:
+    """A session's latest errors, oldest first."""
+    found: Failures | None = reading.row(FailureView(), session_key(user, agent, session_id))
+    return found.errors if found is not None else ()
+
+
 def state(reading: Reading, of: SessionInfo) -> SessionState:
     """Everything a session knows about its own work."""
     key = session_key(of.user, of.agent, of.id)

@@ -383,7 +383,11 @@ class _Shelf:
             and (wanted.until is None or document.at < wanted.until)
             and all(label in document.labels for label in wanted.labels)
             and (not wanted.any_label or any(one in document.labels for one in wanted.any_label))
-            and not (wanted.seen is not None and _seen(document, *wanted.seen))
+            and not (
+                wanted.seen is not None
+                and document.event_seq not in wanted.partly
+                and _seen(document, *wanted.seen)
+            )
         )
 
     def beside(self, number: int) -> tuple[int, int]:

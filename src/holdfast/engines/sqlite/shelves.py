@@ -353,7 +353,9 @@ def _conditions(wanted: Wanted, agent: str = "+d.agent") -> tuple[str, list[Any]
         said.append(("d.at<?", [wanted.until]))
     if wanted.seen is not None:
         turn = f"d.session=? AND d.kind<>'{MEMORY}' AND d.seq>=?"
-        said.append((f"NOT ({turn})", list(wanted.seen)))
+        if wanted.partly:
+            turn += f" AND d.seq NOT IN ({', '.join('?' * len(wanted.partly))})"
+        said.append((f"NOT ({turn})", [*wanted.seen, *wanted.partly]))
     if wanted.as_of is not None:
         said.append(("d.at<=? AND d.held>?", [wanted.as_of, wanted.as_of]))
     else:
