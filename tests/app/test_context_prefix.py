@@ -83,8 +83,8 @@ def test_nothing_that_is_shown_is_shown_again(told: list[Move]) -> None:
             numbers |= fresh
             numbered(pack.text)
         for epoch, shown in of.items():
-            ids = [one.id for one in shown]
-            assert len(ids) == len(set(ids)), epoch
+            passages = [(one.id, one.span) for one in shown]
+            assert len(passages) == len(set(passages)), epoch
         talk = {event.event_id for event in life.hf.events(session_id="s")}
         last = packs[-1]
         if epoch_of(life.hf, last).history_from == 0:

@@ -49,9 +49,9 @@ class Sheet:
         parts = []
         for section in dict.fromkeys(one.section for one in shown):
             mine = [one for one in shown if one.section == section]
-            parts += render.memory(
-                section, [(self.showing.item(one), one.number, one.level) for one in mine]
-            )
+            items = [self.showing.item(one, whole=one.level == 0) for one in mine]
+            of = [(item, one.number, one.level) for item, one in zip(items, mine, strict=True)]
+            parts += render.memory(section, of)
         return parts
 
     def added(self, epoch: Epoch) -> dict[str, list[Part]]:

@@ -186,7 +186,9 @@ class Composer:
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
         )
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
-        chosen = chooser.choose(offered(OF_A_TURN, of), room)
+        chosen = chooser.choose_from(
+            lambda whole: offered(OF_A_TURN, replace(of, whole=whole)), room
+        )
         earlier = [event for event in events if event.event_seq <= epoch.position]
         before = (*stable, *sheet.talk(epoch, earlier, self._first())) if epoch.first else ()
         talk = sheet.talk(epoch, events, self._first())

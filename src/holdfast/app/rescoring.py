@@ -192,21 +192,33 @@ class _Again:
             number += len(epoch.shown)
         heard = {one.event_id for one in events if self._sheet.turns.part(one).whole}
         before = epoch.levels() if epoch is not None else {}
-        candidates = [
-            self._candidate(one, heard, before) for one in weighed if one.shown.section in room.caps
-        ]
-        return Chooser(self._wanted.compose, self._sheet.count, number).choose(candidates, room)
+        mine = [one for one in weighed if one.shown.section in room.caps]
+        chooser = Chooser(self._wanted.compose, self._sheet.count, number)
+        if epoch is None:
+            return chooser.choose([self._candidate(one, heard, before) for one in mine], room)
+        return chooser.choose_from(
+            lambda whole: [self._candidate(one, heard, before, whole=whole) for one in mine], room
+        )
 
-    def _candidate(self, one: Weighed, heard: set[str], before: dict[Passage, int]) -> Candidate:
+    def _candidate(
+        self,
+        one: Weighed,
+        heard: set[str],
+        before: dict[Passage, int],
+        *,
+        whole: bool = False,
+    ) -> Candidate:
         verdict, why = (one.verdict, one.why) if one.verdict in _SETTLED or one.why else ("", "")
         if not verdict and one.shown.id in heard:
             verdict, why = "duplicate", "shown already"
         elif not verdict and one.parts and one.relevance < self._wanted.compose.floor:
             verdict = "floor"
         corrects = one.shown.kind == "correction"
+        whole = whole and bool(one.parts)  # as `compose.sources` offers them
+        item = self._sheet.showing.item(one.shown, whole=whole)
         known = before.get((one.shown.id, one.shown.span), before.get((one.shown.id, ())))
         return Candidate(
-            item=self._sheet.showing.item(one.shown),
+            item=replace(item, levels=item.levels[:1] * 4) if whole else item,
             section=one.shown.section,
             score=one.score,
             relevance=one.relevance,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from holdfast.compose import items
 from holdfast.compose.items import Item
-from holdfast.documents.whole import whole
+from holdfast.documents.whole import whole as whole_of
 from holdfast.errors import Erased
 from holdfast.model.documents import place_of
 from holdfast.model.events import Event
@@ -35,14 +35,17 @@ class Showing:
         self._hf = hf
         self._user = user
         self._made: dict[_Key, Item] = {}
+        self._whole: dict[_Key, Item] = {}
         self._rows: dict[str, Memory] = {}
 
-    def item(self, shown: Shown) -> Item:
-        """What an entry shows; Erased where that was taken out of the log."""
+    def item(self, shown: Shown, *, whole: bool = False) -> Item:
+        """What an entry shows, whole where no shorter levels are needed; Erased where it was erased."""
         key = _key(shown)
-        if key not in self._made:
-            self._made[key] = self._read(shown)
-        return self._made[key]
+        found = self._made.get(key) or (self._whole.get(key) if whole else None)
+        if found is None:
+            made = self._whole if whole else self._made
+            found = made[key] = self._read(shown, whole=whole)
+        return found
 
     def keep(self, items: Iterable[Item]) -> None:
         """These are at hand already."""
@@ -68,24 +71,25 @@ class Showing:
                 return log
         raise Erased(f"{project} is not there any more")
 
-    def _read(self, shown: Shown) -> Item:
+    def _read(self, shown: Shown, *, whole: bool) -> Item:
         home = self.home(shown.project)
         if shown.kind == "memory":
-            return items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
+            memory = self.memory(home, shown.id, shown.seq)
+            return items.of_memory(memory, shown.project, whole=whole)
         if shown.kind == "topic":
             return items.topic(self.memory(home, shown.id, shown.seq), shown.project)
         if shown.kind == "correction":
             return self._correction(home, shown)
         if shown.kind == "document":
             event = self.event(home, place_of(shown.id)[0])
-            text = whole(event, home.log, home.library.tell)
+            text = whole_of(event, home.log, home.library.tell)
             part = excerpt(text, *shown.span) if shown.span else text
-            return items.of_document(event, shown.id, part, shown.span)
+            return items.of_document(event, shown.id, part, shown.span, whole=whole)
         event = self.event(home, shown.id)
         if shown.kind == "error":
             fixes = [self.event(home, one) for one in shown.beside]
             return items.of_error(event, fixes[0] if fixes else None)
-        return items.of_event(event, shown.span, shown.kind, shown.project)
+        return items.of_event(event, shown.span, shown.kind, shown.project, whole=whole)
 
     def _correction(self, home: Holdfast, shown: Shown) -> Item:
         number, *old = shown.beside

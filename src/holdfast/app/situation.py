@@ -230,7 +230,7 @@ class Standing:
             memory = self._row(one.id, one.project)
             if memory is None or memory.forgotten_at is not None:
                 return f"{one.id} was forgotten"
-            if memory.trust < self._showing.item(one).trust:
+            if memory.trust < self._showing.item(one, whole=True).trust:
                 return f"{one.id} is trusted less"
         return ""
 

@@ -89,6 +89,26 @@ class Chooser:
         )
         self._count = count
         self._first = first
+        #: the tokens of what was counted already
+        self._known: dict[str, int] = {}
+
+    def choose_from(self, offered: Callable[[bool], Sequence[Candidate]], room: Room) -> Chosen:
+        """The best of what is offered whole, if there is room for all of it; else at every level.
+
+        Most of the time there is, and to say things in fewer words takes time.
+        """
+        whole = offered(True)
+        return self.choose(whole if self._holds(whole, room) else offered(False), room)
+
+    def _holds(self, candidates: Sequence[Candidate], room: Room) -> bool:
+        """Is there room for all of them at full length?"""
+        sizes = [self._sizes(candidate) for candidate in candidates]
+        blocks = _blocks(candidates, [n for n, of in enumerate(sizes) if of])
+        taken = {name: self._marks(blocks, name) for name in room.caps}
+        for candidate, of in zip(candidates, sizes, strict=True):
+            taken[candidate.section] += of[0] if of else 0
+        within = all(tokens <= room.caps[name] for name, tokens in taken.items())
+        return within and sum(taken.values()) <= room.total
 
     def choose(self, candidates: Sequence[Candidate], room: Room) -> Chosen:
         """The best that fits, written and counted; never more than there is room for."""
@@ -117,8 +137,13 @@ class Chooser:
             if level and text == candidate.item.levels[level - 1]:
                 found.append(found[-1])
             else:
-                found.append(self._count(render.entry(candidate.item, 999, level) + "\n"))
+                found.append(self._tokens(render.entry(candidate.item, 999, level) + "\n"))
         return tuple(found)
+
+    def _tokens(self, text: str) -> int:
+        if text not in self._known:
+            self._known[text] = self._count(text)
+        return self._known[text]
 
     def _packed(
         self, candidates: Sequence[Candidate], sizes: Sequence[tuple[int, ...]], room: Room

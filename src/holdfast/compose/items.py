@@ -115,9 +115,14 @@ def _source(memory: Memory) -> str:
 
 
 def of_event(
-    event: Event, span: tuple[int, ...] = (), kind: str = "turn", project: str = ""
+    event: Event,
+    span: tuple[int, ...] = (),
+    kind: str = "turn",
+    project: str = "",
+    *,
+    whole: bool = False,
 ) -> Item:
-    """One turn of a conversation; with a span, that passage stands for the whole."""
+    """One turn of a conversation; with a span, that passage stands for all of it."""
     text = said(event)
     passage = excerpt(text, *span) if span else text
     return Item(
@@ -125,12 +130,16 @@ def of_event(
         id=event.event_id,
         seq=event.event_seq,
         head=f"{speaker(event)} {event.timestamp[:_DATE]}",
-        levels=falling(_each(shown_as(shortened_as(event), passage))),
+        levels=_of_text(shortened_as(event), passage, whole=whole),
         trust=event.trust,
         project=project,
         span=span,
         part=bool(span) or beyond(event),
     )
+
+
+def _of_text(kind: str, text: str, *, whole: bool) -> tuple[str, ...]:
+    return (text,) * 4 if whole else falling(_each(shown_as(kind, text)))
 
 
 def shortened_as(event: Event) -> str:
@@ -147,7 +156,9 @@ def beyond(event: Event) -> bool:
     )
 
 
-def of_document(event: Event, part: str, passage: str, span: tuple[int, ...]) -> Item:
+def of_document(
+    event: Event, part: str, passage: str, span: tuple[int, ...], *, whole: bool = False
+) -> Item:
     """A part of a document, known by its file and its lines."""
     given = event.payload if isinstance(event.payload, dict) else {}
     path = str(given.get("path", ""))
@@ -158,7 +169,7 @@ def of_document(event: Event, part: str, passage: str, span: tuple[int, ...]) ->
         id=part,
         seq=event.event_seq,
         head=f"file {path}:{line}-{line_end} {event.timestamp[:_DATE]}",
-        levels=falling(_each(shown_as("document" if prose else "code", passage))),
+        levels=_of_text("document" if prose else "code", passage, whole=whole),
         trust=event.trust,
         span=span,
         part=MARK in passage[:_EDGE] + passage[-_EDGE:],

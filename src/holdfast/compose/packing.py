@@ -37,7 +37,9 @@ class Offer(msgspec.Struct, frozen=True):
 
 def packed(offers: Sequence[Offer], caps: Mapping[str, int], total: int) -> list[int | None]:
     """For each offer the place of its choice, None where it is left out."""
-
+    everything = [_most_valuable(offer) for offer in offers]
+    if _fits(offers, everything, caps, total):
+        return everything
     step = max(1, -(-total // _SIZES))
     room = max(0, total) // step
     names = [name for name in caps if any(offer.section == name for offer in offers)]
@@ -57,6 +59,25 @@ def packed(offers: Sequence[Offer], caps: Mapping[str, int], total: int) -> list
         for place, choice in section.taken(size):
             chosen[place] = choice
     return chosen
+
+
+def _most_valuable(offer: Offer) -> int | None:
+    best = max(range(len(offer.choices)), key=lambda n: offer.choices[n].value, default=None)
+    return None if best is None or offer.choices[best].value <= 0 else best
+
+
+def _fits(
+    offers: Sequence[Offer], chosen: Sequence[int | None], caps: Mapping[str, int], total: int
+) -> bool:
+    """Is there room for all of this?"""
+    taken = dict.fromkeys(caps, 0)
+    for offer, n in zip(offers, chosen, strict=True):
+        if n is not None and offer.section not in caps:
+            return False
+        if n is not None:
+            taken[offer.section] += offer.choices[n].tokens
+    within = all(taken[name] <= max(0, cap) for name, cap in caps.items())
+    return within and sum(taken.values()) <= max(0, total)
 
 
 class _Section:

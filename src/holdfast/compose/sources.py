@@ -75,6 +75,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     shown: Mapping[Passage, int] = {}
     #: what the conversation says, in plain words
     said: frozenset[str] = frozenset()
+    #: hits are offered as they are, and not in fewer words
+    whole: bool = False
     #: the same was asked before, and nothing was said since
     again: bool = False
 
@@ -115,7 +117,7 @@ def found(of: Situation) -> Iterator[Candidate]:
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
         unlikely, repeats = hit.relevance < of.settings.floor, plain(hit.full) in of.said
         yield Candidate(
-            item=_of_hit(of, hit, whole=unlikely or repeats),
+            item=_of_hit(of, hit, whole=of.whole or unlikely or repeats),
             section="critical" if critical else "relevant",
             score=hit.score,
             relevance=hit.relevance,
@@ -131,8 +133,10 @@ def _of_hit(of: Situation, hit: Hit, *, whole: bool) -> Item:
         return items.of_memory(hit.memory, project, whole=whole)
     assert hit.event is not None  # noqa: S101  (a hit is one or the other)
     if hit.path:
-        return items.of_document(hit.event, hit.id, *of.parts.get(hit.id, (hit.text, ())))
-    return items.of_event(hit.event, items.passage(hit.event, hit.text), project=project)
+        part = of.parts.get(hit.id, (hit.text, ()))
+        return items.of_document(hit.event, hit.id, *part, whole=whole)
+    span = items.passage(hit.event, hit.text)
+    return items.of_event(hit.event, span, project=project, whole=whole)
 
 
 def important(of: Situation) -> Iterator[Candidate]:
@@ -217,7 +221,7 @@ def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
         whole = of.shown.get((item.id, ()))
         shown = None if new else of.shown.get((item.id, item.span), whole)
         verdict, why = candidate.verdict, candidate.why
-        text = " ".join(quoted(item.levels[0]).split())
+        text = "" if verdict else " ".join(quoted(item.levels[0]).split())
         if not verdict and not new:
             if of.again:
                 verdict, why = "cap", "nothing was said since this was asked before"

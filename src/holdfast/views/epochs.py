@@ -50,8 +50,6 @@ class EpochView(PerSession):
             epochs = _begun(known.epochs, event, said, shown)
             return {key: replace(known, epochs=epochs, number=number)}
         grown = _added(known.epochs, event, said, shown)
-        if grown is None:
-            return NOTHING
         return {key: Epochs(epochs=grown, number=number, last_pack=event.event_id)}
 
 
@@ -79,11 +77,11 @@ def _begun(
 
 def _added(
     known: tuple[Epoch, ...], event: Event, said: dict[str, Any], shown: tuple[Shown, ...]
-) -> tuple[Epoch, ...] | None:
-    found = [one for one in known if one.id == said.get("epoch")]
-    if not found:
-        return None
-    (epoch,) = found
+) -> tuple[Epoch, ...]:
+    """The epochs with what a context added to one of them; of one that is not kept nothing is known."""
+    epoch = next((one for one in known if one.id == said.get("epoch")), None)
+    if epoch is None:
+        return known
     position = _number(said.get("position"))
     more = Injected(pack=event.event_id, position=position, shown=shown)
     if shown and len(epoch.everything()) + len(shown) <= MOST_SHOWN:
