@@ -30,6 +30,7 @@ _BLOCK = re.compile(
 )
 _ENTRY = re.compile(r"^\[([0-9]+)\+?\] (.*(?:\n  .*)*)\n?", re.MULTILINE)
 _WORD = re.compile(r"\w+")
+_FENCE = re.compile(r"(?:```|~~~)[^\s`]*")
 
 
 class Extent(IntEnum):
@@ -89,11 +90,14 @@ def extent_of(turn: Turn, entry: str, *, full: bool) -> Extent:
 
 def head(turn: Turn) -> str:
     """Who said a turn and on which day, as an entry of a context has it."""
-    return f"{turn.speaker or turn.role} {turn.at:%Y-%m-%d}"
+    who = " ".join(filter(None, ("assistant" if turn.role == "assistant" else "", turn.speaker)))
+    return f"{who or turn.role} {turn.at:%Y-%m-%d}"
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in quoted(text).split() if word != MARK]
+    """The words of a text, without the marks of what was left out and the fences around code."""
+    bare = (word.strip(MARK) for word in _FENCE.sub("", quoted(text)).split())
+    return [word for word in bare if word]
 
 
 def _plain(text: str) -> set[str]:
