@@ -45,7 +45,7 @@ _MOST_FAILURES = 5
 #: measured to add nothing
 _SHORTEST, _MOST_HITS = 25, 100
 #: hits this many times less likely than the floor are not even weighed
-_DOUBTFUL = 5
+_DOUBTFUL = 2
 _HOUR = 3_600_000
 #: what shows that something is over, and does nothing about it
 _TESTS = ("validation_gate", "task_completed")
