@@ -177,6 +177,22 @@ def test_what_lies_beyond_a_line_has_a_handle(hf: Holdfast) -> None:
         assert f"expand {event.event_id}" in text
 
 
+def test_many_answers_at_once_do_not_drive_the_persons_words_out(hf: Holdfast) -> None:
+    with hf.session(agent="coder") as s:
+        s.user("TASK: migrate billing to postgres and keep the API")
+        for n in range(12):
+            s.tool_call("Read", {"path": f"f{n}.py"}, call_id=f"c{n}")
+        for n in range(12):
+            s.tool_result("Read", f"line {n} of code here\n" * 90, call_id=f"c{n}")
+        s.assistant("I read them; now I change f1.")
+        for budget in (0, 2_000, 8_000):
+            pack = s.context("go on", model="gpt-4", budget=budget)
+            assert "TASK: migrate billing" in pack.sections["history"]
+            assert "line 11 of code" in pack.sections["history"]
+            assert pack.tokens <= 8_192
+            assert hf.replay(pack.id) == pack
+
+
 # ---- errors -------------------------------------------------------------------------------------------
 
 

@@ -81,6 +81,22 @@ def test_what_holds_no_longer_is_taken_back_when_the_budget_is_full(hf: Holdfast
             assert gone or f"[{one.number}]" not in text
 
 
+@pytest.mark.parametrize("new_tokens", [30, 500])
+def test_corrections_do_not_wait_for_later_turns(hf: Holdfast, new_tokens: int) -> None:
+    with hf.session(agent="coder") as s:
+        s.user("how does the kestrel module keep its parts?")
+        first = s.context("how does the kestrel module keep its parts?", new_tokens=new_tokens)
+        shown = [one.shown for one in first.receipt.candidates if one.verdict == "taken"]
+        of = [one for one in shown if one.kind == "memory"]
+        assert len(of) > 20
+        for one in of:
+            hf.remember(f"The kestrel module is not part {one.number} by now.", supersedes=one.id)
+        later = s.context("how does the kestrel module keep its parts?", new_tokens=new_tokens)
+        for one in of:
+            gone = f"[{one.number}] no longer holds" in later.text
+            assert gone or f"[{one.number}]" not in later.text
+
+
 def test_contexts_made_at_once_follow_each_other(hf: Holdfast) -> None:
     packs: list[Pack] = []
     with hf.session(agent="coder") as s:

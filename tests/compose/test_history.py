@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.compose import history, render
-from holdfast.compose.history import Turns, begins
+from holdfast.compose.history import Turns, begins, openings
 from holdfast.compose.items import said
 from holdfast.compose.render import Part
 from holdfast.model.epochs import Epoch, Injected
@@ -103,12 +103,16 @@ def test_it_begins_with_all_that_fits_or_refills_a_share(
         assert place == 0
         return
     assert sum(of[place:]) <= room
-    whole = [n for n in range(len(events)) if not orphans(events[n:])]
-    asked = [n for n in whole if events[n].kind == "user_message"]
+    asked = [n for n in range(len(events)) if events[n].kind == "user_message"]
+    whole = [n for n in asked if not orphans(events[n:])]
     if asked and sum(of[asked[-1] :]) <= room:
         assert place <= asked[-1]
-    refilling = [n for n in asked if sum(of[n:]) <= room * refill]
-    if refilling:
+    elif asked:
+        assert place > asked[-1]
+        assert place == len(events) or of[asked[-1]] + sum(of[place:]) <= room
+    fitting = [n for n in range(len(events)) if sum(of[n:]) <= room * refill]
+    refilling = [n for n in whole if n in fitting]
+    if refilling and 2 * sum(of[refilling[0] :]) >= sum(of[fitting[0] :]):
         assert place == refilling[0]
 
 
@@ -119,9 +123,24 @@ def test_no_answer_stands_without_its_call(
 ) -> None:
     of = sizes[: len(events)]
     place = begins(events, of, room, refill)
-    if any(not orphans(events[n:]) and sum(of[n:]) <= room for n in range(len(events))):
-        assert place < len(events)
-        assert not orphans(events[place:])
+    if orphans(events[place:]):  # only where anything else would show less than half of it
+        later = range(place + 1, len(events))
+        whole = [sum(of[n:]) for n in later if not orphans(events[n:])]
+        asked = [n for n in later if events[n].kind == "user_message"]
+        assert asked or not whole or 2 * whole[0] < sum(of[place:])
+
+
+@settings(max_examples=examples(200))
+@given(conversations(), some_sizes, st.integers(0, 600), refills)
+def test_what_the_person_said_last_is_always_there_but_at_the_very_last(
+    events: list[Event], sizes: list[int], room: int, refill: float
+) -> None:
+    asked = [one.event_seq for one in events if one.kind == "user_message"]
+    found = list(openings(events, sizes[: len(events)], room, refill))
+    assert [one.first for one in found] == sorted(one.first for one in found)
+    for one in found[:-1]:
+        assert not asked or asked[-1] >= one.first or asked[-1] == one.pinned
+    assert found[-1].pinned == 0
 
 
 def test_many_answers_at_once_do_not_drive_the_conversation_out() -> None:
@@ -131,8 +150,9 @@ def test_many_answers_at_once_do_not_drive_the_conversation_out() -> None:
     said += [event(9 + n, "tool_result", {"tool": "Read", "call_id": f"c{n}"}) for n in range(6)]
     sizes = [1_000, 10, *[10] * 6, *[100] * 6]
     assert begins(said, sizes, 800, 0.5) == 1
-    assert begins(said, sizes, 665, 0.5) == 2
-    assert begins(said, sizes, 300, 0.5) == 11
+    assert begins(said, sizes, 650, 0.5) == 11
+    said += [event(15, "model_message", {"text": "I read them."})]
+    assert begins(said, [*sizes, 10], 650, 0.5) == 11
 
 
 # ---- with what was added ------------------------------------------------------------------------

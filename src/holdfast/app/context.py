@@ -27,6 +27,7 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting
 from .assembling import Sheet
+from .history import at
 from .packing import Assembled, elsewhere, handed_out
 from .showing import Showing
 from .situation import Seen, Standing
@@ -67,7 +68,7 @@ class Composer:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
         why = "the first" if epoch is None else self._cannot_go_on(epoch)
         if epoch is not None and not why:
-            found = self._found(epoch.history_from, self._wanted.new_tokens)
+            found = self._found(epoch, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
             why = self._lacks(made)
             if not why:
@@ -109,7 +110,7 @@ class Composer:
             broken = self._standing(epoch).broken()
         except Erased as exc:
             return str(exc)
-        events = self._spoken(epoch.history_from)
+        events = self._shown_talk(epoch)
         if not broken and sum(map(self._sheet.turns.tokens, events)) > self._sheet.budget.history:
             return "the window is full"
         return broken
@@ -118,43 +119,43 @@ class Composer:
         """Why a context that goes on is not good enough; empty when it is."""
         if not self._fits(made.parts):
             return "the window is full"
-        refused = [one for one in made.chosen.weighed if one.verdict in ("budget", "share")]
-        if not made.epoch.added or not refused:
-            return ""
-        if any(one.shown.kind == "correction" for one in refused):
-            return "the budget is full and something has to be corrected"
-        there = [one.relevance for one in made.chosen.weighed if one.verdict == "duplicate"]
-        likely = [one.relevance for one in refused if one.relevance > 2 * max(there, default=0.0)]
-        return "the budget is full" if sum(likely) >= self._wanted.compose.renew else ""
+        weighed = made.chosen.weighed
+        no_room = ("budget", "share", "cap")
+        if any(one.shown.kind == "correction" and one.verdict in no_room for one in weighed):
+            return "something has to be corrected and there is no room for that"
+        refused = [one.relevance for one in weighed if one.verdict in ("budget", "share")]
+        there = [one.relevance for one in weighed if one.verdict == "duplicate"]
+        better = max(refused, default=0.0) > 2 * max(there, default=0.0)
+        if made.epoch.added and better and sum(refused) >= self._wanted.compose.renew:
+            return "the budget is full"
+        return ""
 
     def _anew(self, known: Epochs, why: str) -> Assembled:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
         stable = self._stable(known.number)
         known = replace(known, number=known.number + len(stable.shown))
         events = self._spoken(0)
-        whole = history.starts(events)
         sizes = [self._sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
-        place = history.begins(events, sizes, self._sheet.budget.history, refill)
         room = self._sheet.budget.total - self._sheet.budget.stable
-        found = self._found(history.place(events, place), room)
-        while True:
+        found: Found | None = None
+        for opening in history.openings(events, sizes, self._sheet.budget.history, refill):
             epoch = Epoch(
                 id=fresh_id("epo"),
                 event_seq=0,
                 key=self._wanted.key(),
-                history_from=history.place(events, place),
+                history_from=opening.first,
+                pinned=opening.pinned,
                 shown=stable.shown,
             )
+            found = found or self._found(epoch, room)
             made = self._assembled(epoch, known, found)
             if self._fits(made.parts):
                 return replace(made, why=why, stable=stable)
-            if place >= len(events):
-                raise Limit(
-                    f"a context of {self._sheet.size(made.parts)} tokens does not fit a window of "
-                    f"{self._wanted.window}; a smaller budget= would help"
-                )
-            place = next((n for n in whole if n > place), len(events))
+        raise Limit(
+            f"a context of {self._sheet.size(made.parts)} tokens does not fit a window of "
+            f"{self._wanted.window}; a smaller budget= would help"
+        )
 
     def _stable(self, number: int) -> Chosen:
         budget = self._sheet.budget
@@ -168,7 +169,7 @@ class Composer:
 
     def _assembled(self, epoch: Epoch, known: Epochs, found: Found) -> Assembled:
         """Everything in its place: what stands, the conversation, what this turn adds, the notes."""
-        sheet, events = self._sheet, self._spoken(epoch.history_from)
+        sheet, events = self._sheet, self._shown_talk(epoch)
         stable, added = sheet.entries(epoch.shown), sheet.added(epoch)
         pad = self._s.scratchpad()
         notes = sheet.notes(pad)
@@ -181,7 +182,7 @@ class Composer:
             self._wanted,
             found,
             self._standing(epoch),
-            self._seen(epoch.history_from),
+            self._seen(epoch),
             self._shown(epoch, events),
             again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
         )
@@ -222,13 +223,18 @@ class Composer:
             self._heard[first] = [event for event in events if history.spoken(event)]
         return self._heard[first]
 
-    def _found(self, first: int, room: int) -> Found:
-        return situation.found_for(self._s, self._wanted, self._seen(first), room)
+    def _shown_talk(self, epoch: Epoch) -> list[Event]:
+        """The conversation as an epoch shows it."""
+        pinned = list(at(self._hf, [epoch.pinned])) if epoch.pinned else []
+        return [*filter(history.spoken, pinned), *self._spoken(epoch.history_from)]
 
-    def _seen(self, first: int) -> Seen:
-        turns, events = self._sheet.turns, self._spoken(first)
+    def _found(self, epoch: Epoch, room: int) -> Found:
+        return situation.found_for(self._s, self._wanted, self._seen(epoch), room)
+
+    def _seen(self, epoch: Epoch) -> Seen:
+        turns, events = self._sheet.turns, self._shown_talk(epoch)
         return Seen(
-            first=first,
+            first=epoch.history_from,
             said=frozenset(plain(said(event)) for event in events if turns.part(event).whole),
             partly=tuple(event.event_seq for event in events if not turns.part(event).whole),
         )

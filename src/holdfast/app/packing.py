@@ -138,6 +138,7 @@ def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
         "fixed": wanted.fixed(),
         "why": made.why,
         "history_from": made.epoch.history_from,
+        "pinned": made.epoch.pinned,
         "position": made.position,
         "shown": record.entries(made.epoch.shown),
         "candidates": record.candidates(made.stable.weighed if made.stable else ()),

@@ -182,7 +182,11 @@ def _read(hf: Holdfast, event: Event) -> Recorded:
         start=start,
         wanted=_wanted(said, start),
         epoch=epoch,
-        talk=tuple(spoken(hf, event, said.position, max(0, epoch.history_from - 1))),
+        talk=tuple(
+            one
+            for one in spoken(hf, event, said.position, max(0, _earliest(epoch) - 1))
+            if one.event_seq >= epoch.history_from or one.event_seq == epoch.pinned
+        ),
         pad=_pad(hf, event, said.scratchpad),
         first=_first(hf, event),
         at_first=tuple(record.read_candidates(start.candidates)),
@@ -262,6 +266,10 @@ def known_before(hf: Holdfast, event: Event, after: int = 0, known: Epochs | Non
         if one.kind in view.kinds:
             row = view.apply({key: row}, one).get(key, row)
     return row
+
+
+def _earliest(epoch: Epoch) -> int:
+    return min(epoch.history_from, epoch.pinned or epoch.history_from)
 
 
 def spoken(hf: Holdfast, event: Event, position: int, after: int = 0) -> list[Event]:

@@ -26,7 +26,7 @@ from holdfast.model.tokens import TokenSettings
 from .open import opened_in, project_folder
 from .replaying import Recorded, recorded
 from .rescoring import Settings, under
-from .wanting import Wanted
+from .wanting import Wanted, generation
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -63,7 +63,10 @@ def requery(
             new_tokens=wanted.new_tokens,
             settings=wanted.compose,
         )
-    receipt = replace(pack.receipt, pack=pack_id, recomputed=True)
+    notices = pack.receipt.notices
+    if generation(hf, user) != of.said.generation:
+        notices = (*notices, "something was erased since it was made; what is left was asked")
+    receipt = replace(pack.receipt, pack=pack_id, recomputed=True, notices=notices)
     return replace(pack, id=pack_id, receipt=receipt)
 
 

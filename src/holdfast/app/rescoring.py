@@ -25,7 +25,16 @@ from holdfast.model.packs import Pack, Receipt, Weighed
 from holdfast.model.recall import RecallSettings
 
 from .packing import written
-from .replaying import Recorded, explained, known_before, receipt_of, recorded, sheet_for, spoken
+from .replaying import (
+    Recorded,
+    explained,
+    known_before,
+    receipt_of,
+    recorded,
+    replay,
+    sheet_for,
+    spoken,
+)
 from .telling import redacted
 from .wanting import Wanted
 
@@ -42,6 +51,7 @@ _STABLE = ("background", "index")
 
 def replay_with(hf: Holdfast, pack_id: str, user: str, settings: Settings) -> Pack:
     """The context under other settings of recall or of compose; Invalid where nobody can tell."""
+    replay(hf, pack_id, user)  # what cannot be rendered as it was cannot be packed anew either
     of = recorded(hf, pack_id, user)
     wanted = under(hf, of, settings)
     names = _untold(of.wanted, wanted)
@@ -118,10 +128,11 @@ class _Again:
         events = spoken(self._hf, of.event, of.said.position)
         sizes = [sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
-        place = history.begins(events, sizes, sheet.budget.history, refill)
-        for start in [place, *(n for n in (*history.starts(events), len(events)) if n > place)]:
-            epoch = replace(of.epoch, history_from=history.place(events, start), shown=stable.shown)
-            made = replace(self._assembled(epoch, events[start:]), stable=stable)
+        for opening in history.openings(events, sizes, sheet.budget.history, refill):
+            first, pinned = opening.first, opening.pinned
+            epoch = replace(of.epoch, history_from=first, pinned=pinned, shown=stable.shown)
+            shown = [one for one in events if one.event_seq >= first or one.event_seq == pinned]
+            made = replace(self._assembled(epoch, shown), stable=stable)
             if self._fits(made):
                 return made
         raise Invalid(f"no such context fits a window of {self._wanted.window}")

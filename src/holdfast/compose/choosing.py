@@ -261,6 +261,10 @@ class Chooser:
             verdict = "taken" if n in shown else candidate.verdict
             if not verdict:
                 left = room.caps[candidate.section] - tokens[candidate.section]
+                if not tokens[candidate.section]:
+                    left -= self._marks(
+                        frozenset({(candidate.section, item.rule)}), candidate.section
+                    )
                 verdict = "share" if min(of, default=0) > left else room.ends
             level_tokens = of[one.level] if n in shown else 0
             weighed.append(

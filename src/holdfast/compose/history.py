@@ -5,8 +5,10 @@ How an event is shown depends on the event and on settings alone, so what was sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
+
+import msgspec
 
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
@@ -65,31 +67,56 @@ class Turns:
         return part, tokens
 
 
+class Opening(msgspec.Struct, frozen=True, kw_only=True):
+    """Which part of a conversation is shown: from one event on, and what the person said last before."""
+
+    #: 0 for all of it
+    first: int
+    #: 0 where the person's last words are among the others
+    pinned: int
+
+
+def openings(
+    events: Sequence[Event], sizes: Sequence[int], room: int, refill: float
+) -> Iterator[Opening]:
+    """Where a conversation may begin: the best first, then less and less of it."""
+    best = begins(events, sizes, room, refill)
+    for n in [best, *(later for later in (*starts(events), len(events)) if later > best)]:
+        asked = [event.event_seq for event in events if event.kind == "user_message"]
+        first = _place(events, n)
+        yield Opening(first=first, pinned=asked[-1] if asked and asked[-1] < first else 0)
+    yield Opening(first=_place(events, len(events)), pinned=0)
+
+
 def begins(events: Sequence[Event], sizes: Sequence[int], room: int, refill: float) -> int:
     """The place of the first event that is shown: all of them, or the latest that fill a share.
 
-    It is one that a person said, where there is one among them, and no result stands without its call,
-    unless nothing else fits. What the person said last is there if it fits with what followed.
+    What the person said last is among them, if it fits with what followed; else it is shown by itself,
+    and takes its room. It begins with something a person said, or at least where every result has its
+    call, unless that would leave half of it out.
     """
     behind = list(accumulate(reversed(sizes)))[::-1]  # tokens from each event on
     if not behind or behind[0] <= room:
         return 0
-    whole = starts(events)
-    spoken = [n for n in whole if events[n].kind == "user_message"]
-    some = [n for n in whole if behind[n] <= room * refill] or [
-        n for n in whole if behind[n] <= room
-    ]
-    if spoken and behind[spoken[-1]] <= room and (not some or some[0] > spoken[-1]):
-        return spoken[-1]
-    if not some:
-        return next((n for n, tokens in enumerate(behind) if tokens <= room), len(events))
-    return next((n for n in spoken if n >= some[0]), some[0])
+    asked = [n for n, event in enumerate(events) if event.kind == "user_message"]
+    last = asked[-1] if asked else len(events) - 1
+    left, among = room, range(last + 1)
+    if asked and behind[last] > room:
+        left, among = room - sizes[last], range(last + 1, len(events))
+    elif behind[last] > room * refill:
+        return last if behind[last] <= room else len(events)
+    fitting = [n for n in among if behind[n] <= left * refill]
+    fitting = fitting or [n for n in among if behind[n] <= left]
+    complete = [n for n in starts(events) if n in fitting]
+    for good in ([n for n in complete if n in asked], complete):
+        if good and 2 * behind[good[0]] >= behind[fitting[0]]:
+            return good[0]
+    return fitting[0] if fitting else len(events)
 
 
-def place(events: Sequence[Event], first: int) -> int:
-    """Where in the log a conversation begins whose first shown event is this one; 0 for the whole."""
-    if first < len(events):
-        return events[first].event_seq if first else 0
+def _place(events: Sequence[Event], n: int) -> int:
+    if n < len(events):
+        return events[n].event_seq if n else 0
     return events[-1].event_seq + 1 if events else 0
 
 

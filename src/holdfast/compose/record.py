@@ -84,6 +84,7 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     fixed: str
     why: str
     history_from: Whole
+    pinned: Whole
     position: Whole
     #: as `shown_in` reads it
     shown: str

@@ -25,6 +25,8 @@ from .items import Item
 _OPEN = 0.5
 #: the same of an error of the last hours that is over
 _RECENT = 0.2
+#: as exact as scores are written down: what is packed again is packed alike
+_DIGITS = 6
 #: what comes from outside is shown where the question asks for it, and nowhere else
 _TRUSTED = 1
 
@@ -233,5 +235,12 @@ def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:
                 verdict, why = "duplicate", "a correction says it"
         if not verdict:
             texts.add(text)
-        made[known_by] = msgspec.structs.replace(candidate, verdict=verdict, why=why, known=shown)
+        made[known_by] = msgspec.structs.replace(
+            candidate,
+            score=round(candidate.score, _DIGITS),
+            relevance=round(candidate.relevance, _DIGITS),
+            verdict=verdict,
+            why=why,
+            known=shown,
+        )
     return list(made.values())

@@ -65,7 +65,7 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     floor: Share = 0.005
     #: when the budget is full, and what a turn could add holds what was asked for with this likelihood,
     #: the context begins anew
-    renew: Share = 0.5
+    renew: Share = 0.3
     #: errors and decisions of so many hours count as recent
     recent_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] = 24.0
     #: what each level is worth beside the full text, about what it keeps of its key terms

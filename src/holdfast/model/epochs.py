@@ -32,6 +32,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     fixed: str = ""
     #: where the conversation begins in it
     history_from: int
+    #: what the person had said last before that, where it is shown too
+    pinned: int = 0
     #: the last event a context of it has taken in, and what was asked then
     position: int = 0
     asked: str | None = None

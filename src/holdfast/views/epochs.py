@@ -67,6 +67,7 @@ def _begun(
         event_seq=event.event_seq,
         key=_text(said.get("key")),
         history_from=_number(said.get("history_from")),
+        pinned=_number(said.get("pinned")),
         generation=_number(said.get("generation")),
         fixed=_text(said.get("fixed")),
         shown=shown,
