@@ -248,8 +248,6 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     try:
-        for of in given.dataset or DATASETS:
-            show(f"What stands in the context: {of}", evidence(given, of), as_json=given.json)
         with tempfile.TemporaryDirectory(prefix="holdfast-bench-") as aside:
             home = given.home or Path(aside)
             times = [latency(home, size, given.embedder) for size in given.sizes]
@@ -258,6 +256,8 @@ def main() -> None:
             times,
             as_json=given.json,
         )
+        for of in given.dataset or DATASETS:
+            show(f"What stands in the context: {of}", evidence(given, of), as_json=given.json)
         show(
             "How well it is packed (goal: chosen / optimum ≥ 0.99)", [packing()], as_json=given.json
         )
