@@ -113,7 +113,7 @@ def answered(ask: Callable[[], Any]) -> Any:
 
 
 #: fields that hold JSON as a text
-TEXTS = ("shown", "candidates", "tools")
+TEXTS = ("shown", "candidates", "tools", "settings")
 Path_ = tuple[Any, ...]
 
 
@@ -124,7 +124,9 @@ def opened(payload: dict[str, Any]) -> dict[str, Any]:
 
 def closed(said: dict[str, Any]) -> dict[str, Any]:
     """The same as it is written; what a text cannot hold stands there as it is."""
-    return {n: json.dumps(v) if n in TEXTS and type(v) is list else v for n, v in said.items()}
+    return {
+        n: json.dumps(v) if n in TEXTS and type(v) in (list, dict) else v for n, v in said.items()
+    }
 
 
 def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:

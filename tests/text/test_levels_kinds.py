@@ -199,7 +199,7 @@ def test_code_that_says_where_it_lies_is_called_so(first: str) -> None:
 
 
 def test_of_a_long_path_the_end_is_shown() -> None:
-    path = "somebody/work/projects/shop/src/shop/very/deeply/nested/prices.py"
+    path = "somebody/code/projects/shop/src/shop/very/deeply/nested/prices.py"
     index = shown_as("code", f"# {path}\n{CODE}").index
     assert index.startswith("…/")
     assert path.endswith(index[1:])

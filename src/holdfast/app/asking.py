@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.errors import Damaged, Invalid, Limit
 from holdfast.model.memories import CATEGORIES, KINDS
-from holdfast.model.search import DOCUMENT, Wanted
+from holdfast.model.search import DOCUMENT, Document, Wanted
 from holdfast.recall.pages import milliseconds
 from holdfast.record import limits
 
@@ -151,3 +151,15 @@ def logs(hf: Holdfast, asked: Asked) -> list[Holdfast]:
         for log in hf.logs(asked.user)
         if scope is None or own_scope(log) == reserved or (log is hf and reserved is None)
     ]
+
+
+def latest(log: Holdfast, owners: Sequence[str], wanted: Wanted, most: int) -> list[Document]:
+    """The latest documents of each of these owners' shelves in a log, at most so many each."""
+    with log.library.shelves(owners, wanted) as shelves:
+        return [
+            document
+            for shelf in shelves
+            for document in shelf.index.documents(
+                shelf.number, shelf.index.latest(shelf.number, wanted, most)
+            ).values()
+        ]

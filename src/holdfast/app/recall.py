@@ -18,7 +18,7 @@ from holdfast.recall.question import Question, question
 from holdfast.views import state as views
 from holdfast.views.runner import Reading
 
-from .asking import Asked, check, logs, mended, wanted_by
+from .asking import Asked, check, latest, logs, mended, wanted_by
 from .hits import Ranker
 
 if TYPE_CHECKING:
@@ -143,15 +143,8 @@ def _unfinished(hf: Holdfast, asked: Asked, wanted: Wanted) -> frozenset[int]:
     if asked.as_of is not None:
         return frozenset()
     turns = Wanted(agent=asked.agent, session=asked.session_id, now=wanted.now)
-    with hf.library.shelves([asked.user], turns) as shelves:
-        latest = [
-            document
-            for shelf in shelves
-            for document in shelf.index.documents(
-                shelf.number, shelf.index.latest(shelf.number, turns, _RECENT_TURNS)
-            ).values()
-        ]
-    newest = sorted(latest, key=lambda document: -document.event_seq)
+    turns_of = latest(hf, [asked.user], turns, _RECENT_TURNS)
+    newest = sorted(turns_of, key=lambda document: -document.event_seq)
     known = list(dict.fromkeys((one.agent, one.session) for one in newest if one.session))
 
     def ask(reading: Reading) -> frozenset[int]:

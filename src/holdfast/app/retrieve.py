@@ -13,7 +13,7 @@ from holdfast.model.memories import Memory, current, visible
 from holdfast.model.search import EVERYBODY, Wanted
 from holdfast.views import knowledge
 
-from .asking import Asked, check_k, logs, mended, wanted_by
+from .asking import Asked, check_k, latest, logs, mended, wanted_by
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -73,14 +73,7 @@ def labelled(
 
 
 def _ids(log: Holdfast, asked: Asked, wanted: Wanted, most: int) -> list[str]:
-    with log.library.shelves([asked.user, EVERYBODY], wanted) as shelves:
-        return [
-            document.id
-            for shelf in shelves
-            for document in shelf.index.documents(
-                shelf.number, shelf.index.latest(shelf.number, wanted, most)
-            ).values()
-        ]
+    return [document.id for document in latest(log, [asked.user, EVERYBODY], wanted, most)]
 
 
 def _rows(log: Holdfast, ids: Iterable[str]) -> list[Memory]:

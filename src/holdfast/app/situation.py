@@ -28,7 +28,7 @@ from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
 
 from . import history, recall, retrieve
-from .asking import Asked, mended, wanted_by
+from .asking import Asked, latest, mended, wanted_by
 from .memories import now
 from .showing import Showing
 from .wanting import Wanted
@@ -176,14 +176,7 @@ def _failures(s: Session, hours: float, seen: Seen) -> list[Failed]:
     wanted = wanted_by(hf, asked)
     lately = round(wanted.now - hours * _HOUR)
     wanted = replace(wanted, any_label=("what:error",), since=lately)
-    with hf.library.shelves([s.principal], wanted) as shelves:
-        documents = [
-            document
-            for shelf in shelves
-            for document in shelf.index.documents(
-                shelf.number, shelf.index.latest(shelf.number, wanted, _MOST_FAILURES)
-            ).values()
-        ]
+    documents = mended(hf, asked, lambda: latest(hf, [s.principal], wanted, _MOST_FAILURES))
 
     def ask(reading: Reading) -> list[tuple[int, int]]:
         return [
