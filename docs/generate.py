@@ -12,6 +12,7 @@ from holdfast.model import settings
 from holdfast.model.compose import AgentDefaults, ComposeSettings, Shares
 from holdfast.model.embed import EmbedSettings
 from holdfast.model.events import EVENT_TYPES
+from holdfast.model.hooks import HookSettings
 from holdfast.model.recall import RecallSettings
 from holdfast.model.tokens import TokenSettings
 
@@ -41,6 +42,7 @@ def settings_page() -> str:
         ("compose", ComposeSettings),
         ("compose.shares", Shares),
         ("compose.agents.NAME", AgentDefaults),
+        ("hooks", HookSettings),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):

@@ -15,14 +15,15 @@ from typing import Any, get_args
 import msgspec
 from platformdirs import user_config_path, user_data_path
 
+from holdfast.capture.place import MARKER
 from holdfast.errors import Denied, Invalid
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
+from holdfast.model.hooks import HookSettings
 from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
 from holdfast.model.tokens import TokenSettings
 
-MARKER = ".holdfast.toml"
 _TABLES: dict[str, Any] = {
     "log": LogSettings,
     "record": RecordSettings,
@@ -31,6 +32,7 @@ _TABLES: dict[str, Any] = {
     "recall": RecallSettings,
     "embed": EmbedSettings,
     "compose": ComposeSettings,
+    "hooks": HookSettings,
 }
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
@@ -41,6 +43,7 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "recall": frozenset(),
     "embed": frozenset(),
     "compose": frozenset(),
+    "hooks": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -52,7 +55,7 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         raise Invalid(
             f"{os.fspath(place)!r} is not a folder; this Holdfast keeps its data in files"
         )
-    config = user_config_path("holdfast")
+    config = config_file().parent
     tables: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
     _overlay(tables, config / "config.toml", allowed=None)
     if root is not None:
@@ -67,8 +70,14 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         recall=msgspec.convert(tables["recall"], RecallSettings),
         embed=_embed(tables["embed"]),
         compose=msgspec.convert(tables["compose"], ComposeSettings),
+        hooks=msgspec.convert(tables["hooks"], HookSettings),
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
     )
+
+
+def config_file() -> Path:
+    """The user's own settings."""
+    return user_config_path("holdfast") / "config.toml"
 
 
 def _embed(table: dict[str, Any]) -> EmbedSettings:

@@ -38,6 +38,7 @@ class Sheet:
             self.size(self.fixed),
         )
         self.turns = history.Turns(self.budget.event, self.count, self.budget.words)
+        self._first_tokens = wanted.compose.first_tokens
         self._added: dict[str, list[Part]] = {}
 
     def size(self, parts: Sequence[Part]) -> int:
@@ -67,7 +68,7 @@ class Sheet:
         return history.parts(self.turns, epoch, events, self.added(epoch), named)
 
     def room(self, epoch: Epoch, events: Sequence[Event], left: int, new_tokens: int) -> Room:
-        """What a turn may add: all that is left at the beginning of an epoch, little afterwards."""
+        """What a turn may add: much at the beginning of an epoch, little afterwards."""
         added = self.added(epoch)
         before = [part for parts in added.values() for part in parts]
         caps = {
@@ -75,7 +76,8 @@ class Sheet:
             for name in IN_TURNS
         }
         if not epoch.first:
-            return Room(caps=caps, total=left)
+            first = left if self._first_tokens is None else self._first_tokens
+            return Room(caps=caps, total=min(left, first), ends="cap" if first < left else "budget")
         position = events[-1].event_seq if events else 0
         this_turn = [one for one in epoch.added if one.position >= position]
         spent = self.size([part for one in this_turn for part in added[one.pack]])

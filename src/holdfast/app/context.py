@@ -66,7 +66,7 @@ class Composer:
 
     def _made(self, known: Epochs) -> Assembled:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
-        why = "the first" if epoch is None else self._cannot_go_on(epoch)
+        why = "the first" if epoch is None else self._cannot_go_on(epoch, known.compacted)
         if epoch is not None and not why:
             found = self._found(epoch, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
@@ -102,8 +102,10 @@ class Composer:
                 return True
         return False
 
-    def _cannot_go_on(self, epoch: Epoch) -> str:
+    def _cannot_go_on(self, epoch: Epoch, compacted: int) -> str:
         """Why the beginning of the context cannot stay as it is; empty when it can."""
+        if epoch.event_seq < compacted:
+            return "the host has shortened its conversation"
         if epoch.generation != self._wanted.generation:
             return "something was erased"
         try:
@@ -134,7 +136,7 @@ class Composer:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
         stable = self._stable(known.number)
         known = replace(known, number=known.number + len(stable.shown))
-        events = self._spoken(0)
+        events = self._spoken(known.compacted)
         sizes = [self._sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
         room = self._sheet.budget.total - self._sheet.budget.stable
@@ -144,7 +146,7 @@ class Composer:
                 id=fresh_id("epo"),
                 event_seq=0,
                 key=self._wanted.key(),
-                history_from=opening.first,
+                history_from=max(opening.first, known.compacted),
                 pinned=opening.pinned,
                 shown=stable.shown,
             )

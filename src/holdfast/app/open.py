@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import warnings
 from collections.abc import Callable
@@ -12,6 +11,8 @@ from holdfast import settings as settings_file
 from holdfast.capture.chain import Chain, load_key
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import new_meta
+from holdfast.capture.origin import person
+from holdfast.capture.place import CONTEXTS, claim
 from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Limits, Shaper
 from holdfast.capture.stamp import timestamp
@@ -31,12 +32,10 @@ from holdfast.record.recorder import Recorder
 from holdfast.views.every import shape
 from holdfast.views.runner import Runner
 
+from . import hooking, sessions
 from . import project as projects
-from . import sessions
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
 from .library import library
-
-CONTEXTS = "contexts-v2"
 
 
 def open(  # noqa: A001  (the public name)
@@ -53,7 +52,8 @@ def open(  # noqa: A001  (the public name)
     said otherwise; `now` brings another clock, in milliseconds since 1970.
     """
     found, chosen = locate(home, project, path)
-    principal = _person() if user is None else sessions.one("user", user)
+    principal = person() if user is None else sessions.one("user", user)
+    hooking.refresh(chosen, found)
     return _opened(found, chosen, _clock(now), principal)
 
 
@@ -70,6 +70,8 @@ def _opened(
     folder = project_folder(chosen, found.id)
     with translated("opening"):
         state = _ensure(folder, found, clock, chosen.log.integrity)
+        if found.root and os.access(folder, os.W_OK):
+            claim(chosen.home, found.root, folder, Disk())
     index = Index(folder, project_id=found.id, busy_ms=chosen.views.busy_ms)
     chain = _chain(chosen, found.id, state)
     log = FileLog(folder, chosen.log, chain=chain, ids=SqliteIds(index))
@@ -136,13 +138,6 @@ def _project(project_id: str | None, start: Path) -> Project:
     folder_parts(project_id)
     found_by = "reserved" if project_id.startswith("~") else "argument"
     return Project(id=project_id, root="", found_by=found_by)
-
-
-def _person() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return f"uid-{os.getuid()}"
 
 
 def _clock(now: Clock | Callable[[], int] | None) -> Clock:
@@ -266,7 +261,9 @@ def init(
     found = projects.mark(Path(path))
     if chained:
         _chain_from_the_start(project_folder(locate(home, path=path)[1], found.id), found)
-    return open(home, path=path)
+    hf = open(home, path=path)
+    hooking.note(hf.settings, hf.project)
+    return hf
 
 
 def _chain_from_the_start(folder: str, project: Project) -> None:

@@ -11,7 +11,7 @@ from holdfast.capture.stamp import fresh_id, timestamp
 from holdfast.compose import messages, record, render
 from holdfast.compose.choosing import Chosen
 from holdfast.compose.render import Part
-from holdfast.model.compose import SECTIONS
+from holdfast.model.compose import SECTIONS, SHARED
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Draft
 from holdfast.model.packs import Pack, Receipt, Shown
@@ -81,6 +81,7 @@ def written(
         tokens=receipt.sections["total"].tokens,
         sections={name: _section(parts, name) for name in SECTIONS},
         receipt=receipt,
+        new=render.text_of([part for part in parts[before:] if part.section in SHARED]),
     )
 
 

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 from holdfast import settings
+from holdfast.capture.place import MARKER
 from holdfast.capture.stamp import fresh_id
 from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.projects import Project, folder_parts
@@ -25,15 +26,15 @@ def find(start: Path) -> Project:
     except FileNotFoundError:
         raise NotFound("the current folder does not exist any more; go to one that does") from None
     for folder in [here, *here.parents]:
-        if (folder / settings.MARKER).is_file():
+        if (folder / MARKER).is_file():
             return _marked(folder)
         if (folder / ".git").exists():
             return Project(id=_id_from_git(folder), root=str(folder), found_by="git")
-    raise NotFound(f"{here} is in no project: no {settings.MARKER} and no git repository. {_HOW}")
+    raise NotFound(f"{here} is in no project: no {MARKER} and no git repository. {_HOW}")
 
 
 def _marked(folder: Path) -> Project:
-    path = folder / settings.MARKER
+    path = folder / MARKER
     project_id = settings.read_toml(path).get("project_id")
     if not isinstance(project_id, str):
         raise Invalid(f'{path} names no project; it needs a line project_id = "…". {_HOW}')
@@ -70,7 +71,7 @@ def _git(folder: Path, *words: str) -> str:
 
 def mark(folder: Path) -> Project:
     """Write the marker: with the id the repository is known by already, else a fresh one."""
-    path = folder / settings.MARKER
+    path = folder / MARKER
     if path.exists():
         return _marked(folder)
     try:

@@ -125,11 +125,11 @@ class _Again:
         sheet, of = self._sheet, self._of
         caps = {name: sheet.budget.caps[name] for name in _STABLE}
         stable = self._chosen(of.at_first, Room(caps=caps, total=sheet.budget.stable))
-        events = spoken(self._hf, of.event, of.said.position)
+        events = spoken(self._hf, of.event, of.said.position, after=self._known.compacted)
         sizes = [sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
         for opening in history.openings(events, sizes, sheet.budget.history, refill):
-            first, pinned = opening.first, opening.pinned
+            first, pinned = max(opening.first, self._known.compacted), opening.pinned
             epoch = replace(of.epoch, history_from=first, pinned=pinned, shown=stable.shown)
             shown = [one for one in events if one.event_seq >= first or one.event_seq == pinned]
             made = replace(self._assembled(epoch, shown), stable=stable)

@@ -19,7 +19,7 @@ from holdfast.model.epochs import Epoch, Passage
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq, current, state
 from holdfast.model.packs import Shown
-from holdfast.model.recall import Found
+from holdfast.model.recall import Found, Hit
 from holdfast.model.sessions import Failure, SessionState
 from holdfast.text.excerpt import excerpt
 from holdfast.views import documents, knowledge
@@ -83,7 +83,18 @@ def found_for(s: Session, wanted: Wanted, seen: Seen, room: int) -> Found:
     found, repeated = recall.found_beside(
         hf, query, most, seen.asked(s), doubtful, wanted.recall, seen.said
     )
-    return replace(found, hits=(*found.hits, *repeated))
+    hits = [hit for hit in (*found.hits, *repeated) if _concerns(hit, wanted)]
+    return replace(found, hits=tuple(hits))
+
+
+def _concerns(hit: Hit, wanted: Wanted) -> bool:
+    """The file that is open is before everybody's eyes; who asks for nothing else asks what names it."""
+    file = wanted.signals.file
+    if not file:
+        return True
+    if wanted.query.strip() or wanted.signals.errors:
+        return hit.path != file
+    return hit.path != file and file.rpartition("/")[2].casefold() in hit.text.casefold()
 
 
 def of_a_turn(

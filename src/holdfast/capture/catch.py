@@ -4,8 +4,9 @@
 
 A hook may not keep its host waiting, so the lock gets a deadline, and whatever stands in the way of an
 append (the lock, a full or failing disk, a torn tail without room to save it, a chain without its key)
-puts the event into the spool instead, whence the next process drains it. Nobody reads a hook's errors,
-so an odd name or type is mended and noted rather than refused.
+puts the event into the spool instead, whence the next process drains it; so does a project that nobody
+has opened on this machine yet. Nobody reads a hook's errors, so an odd name or type is mended and noted
+rather than refused.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ class Catcher:
         chain: Chain | None = None,
         limits: Limits | None = None,
         deny_paths: tuple[str, ...] = (),
+        waiting: bool = False,
     ) -> None:
         self._folder = folder
+        self._waiting = waiting
         self._disk = disk or Disk()
         self._chain = chain
         self._redactor = Redactor(key, deny_paths)
@@ -47,25 +50,33 @@ class Catcher:
     def _keep(self, chunks: object) -> tuple[str, int]:
         return keep_blob(self._disk, self._folder, chunks)  # type: ignore[arg-type]
 
-    def catch(
+    def catch(  # noqa: PLR0913  (all that is known about an event, by its name)
         self,
         kind: str,
         payload: dict[str, object],
         *,
         who: tuple[str | None, str | None, str | None],
         origin: str,
+        beside: object = None,
         notes: list[Note] | None = None,
         timeout: float = 0.2,
+        event_id: str | None = None,
     ) -> bool:
-        """Record one event of (session, agent, user); False when it waits in the spool instead."""
+        """Record one event of (session, agent, user); False when it waits in the spool instead.
+
+        `beside` is not recorded; a denied path in it withholds the content as one in the payload does.
+        """
         odd = list(notes or ())
-        fields = self._header(kind, who, origin, odd)
-        denied = denied_path(payload, self._redactor)
+        event_id = event_id or fresh_id("evt")
+        fields = (event_id, *self._header(kind, who, origin, odd))
+        denied = denied_path(payload, self._redactor) or denied_path(beside, self._redactor)
         if denied is not None:
             payload = without_content(payload, denied, self._redactor)  # type: ignore[assignment]
         body = self._shaper.shape(payload if isinstance(payload, dict) else {"raw": payload}, odd)
-        event_id = str(fields[0])
         line = middle(fields)
+        if self._waiting:
+            spool(self._disk, self._folder, event_id, line, body)
+            return False
         try:
             writer = Writer(self._folder, disk=self._disk, chain=self._chain)
             try:
@@ -96,4 +107,4 @@ class Catcher:
             odd.append({"why": "odd_origin", "given": str(origin)})
             origin = "web"  # nobody knows who it is, so nobody believes it
         stamp = (known or "system_event@1", timestamp(), origin, ORIGINS[origin], ())
-        return (fresh_id("evt"), *names, *stamp)
+        return (*names, *stamp)

@@ -4,7 +4,8 @@
     events-000000000001.ndjson           sealed; the number is its first event_seq
     events-000000000901-failed-4096.ndjson   sealed after a failed sync: only 4096 bytes count
     events.carried                       what such a segment hands on, for a moment
-    index.db, snapshot.json              derived from the log: may go at any time
+    index.db, snapshot.json, prepared/   derived from the log: may go at any time
+    resident.*                           of the process that answers hooks
 
 A failed segment carries its length in its name because after a failed sync the disk may hold more
 or less than was acknowledged: the name is what was known.
@@ -28,6 +29,10 @@ INDEX_LOCK = "index.lock"
 VECTORS = "vectors"
 SNAPSHOT = "snapshot.json"
 SNAPSHOT_BEFORE = "snapshot.before.json"
+PREPARED = "prepared"
+RESIDENT_LOCK = "resident.lock"
+RESIDENT_SOCKET = "resident.sock"
+RESIDENT_STARTED = "resident.started"
 
 _SEALED = re.compile(r"events-([0-9]{1,18})(?:-failed-([0-9]{1,18}))?\.ndjson")
 

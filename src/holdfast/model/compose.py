@@ -59,6 +59,9 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: new tokens a turn once an epoch has begun: whatever changes at the end of a prompt is paid for
     #: in full each time, so a turn adds little and nothing twice
     new_tokens: Tokens = 500
+    #: the same for the turn an epoch begins with, beside background and index; None for all that the
+    #: budget leaves: nothing of that prompt is cached yet
+    first_tokens: Tokens | None = None
     #: candidates of recall that are weighed; a question is shared among sixty
     candidates: Some = 60
     #: what is less likely than this what was asked for is left out

@@ -71,3 +71,5 @@ class Epochs(msgspec.Struct, frozen=True, kw_only=True):
     number: int = 1
     #: of the context that was handed out last
     last_pack: str = ""
+    #: the event that says that the host shortened its conversation last: nothing before it is shown
+    compacted: int = 0

@@ -122,6 +122,9 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
     #: the text of each section
     sections: Mapping[str, str]
     receipt: Receipt
+    #: of all that memory adds, what was not in the context before: for hosts that keep the conversation
+    #: themselves
+    new: str = ""
 
     @property
     def stable_prefix_tokens(self) -> int:

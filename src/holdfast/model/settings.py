@@ -8,6 +8,7 @@ import msgspec
 
 from .compose import ComposeSettings
 from .embed import EmbedSettings
+from .hooks import HookSettings
 from .recall import RecallSettings
 from .tokens import TokenSettings
 
@@ -76,5 +77,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     recall: RecallSettings = RecallSettings()
     embed: EmbedSettings = EmbedSettings()
     compose: ComposeSettings = ComposeSettings()
+    hooks: HookSettings = HookSettings()
     #: the key of an embedding endpoint; from the environment only
     embed_key: str | None = None

@@ -33,8 +33,8 @@ class EpochView(PerSession):
     """
 
     name = "epochs"
-    version = 1
-    kinds = frozenset({"epoch_started", "context_assembled"})
+    version = 2
+    kinds = frozenset({"epoch_started", "context_assembled", "compacted"})
     row = Epochs
 
     def apply(self, rows: Rows, event: Event) -> Rows:
@@ -42,6 +42,9 @@ class EpochView(PerSession):
         (key,) = self.keys(event)
         known: Epochs = rows[key] or Epochs()
         said = event.payload if isinstance(event.payload, dict) else {}
+        if event.kind == "compacted":
+            by_host = event.origin == "system" and said.get("by") == "host"
+            return {key: replace(known, compacted=event.event_seq)} if by_host else NOTHING
         if not follows(event, known.last_pack):
             return NOTHING
         shown = shown_in(said.get("shown"))
@@ -50,7 +53,7 @@ class EpochView(PerSession):
             epochs = _begun(known.epochs, event, said, shown)
             return {key: replace(known, epochs=epochs, number=number)}
         grown = _added(known.epochs, event, said, shown)
-        return {key: Epochs(epochs=grown, number=number, last_pack=event.event_id)}
+        return {key: replace(known, epochs=grown, number=number, last_pack=event.event_id)}
 
 
 def follows(event: Event, last_pack: str) -> bool:

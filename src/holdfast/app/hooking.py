@@ -1,0 +1,75 @@
+"""What hooks need to know about a project, written where they find it without reading settings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from holdfast import settings as settings_file
+from holdfast.capture import place
+from holdfast.capture.disk import Disk
+from holdfast.capture.lock import Lock
+from holdfast.model.projects import Project
+from holdfast.model.settings import Settings
+
+_LOCK = "hooks.lock"
+_PATIENCE = 5.0
+
+
+def cache_file(chosen: Settings) -> str:
+    """The file the hooks of this home read."""
+    return os.path.join(chosen.home, place.CACHE)
+
+
+def note(chosen: Settings, project: Project) -> None:
+    """Let hooks know this project, and these settings; writes only what is not known yet."""
+    disk, path = Disk(), cache_file(chosen)
+    if _with(chosen, project, place.read(path, disk)) is None:
+        return
+    disk.make_folder(chosen.home)
+    lock = Lock(os.path.join(chosen.home, _LOCK), disk)
+    try:
+        lock.acquire(_PATIENCE)
+        said = _with(chosen, project, place.read(path, disk))
+        if said is not None:
+            disk.put_file(path, msgspec.json.format(msgspec.json.encode(said), indent=1))
+    finally:
+        lock.done()
+
+
+def refresh(chosen: Settings, project: Project) -> None:
+    """The same, where hooks are in use; a home that cannot be written keeps what it has."""
+    if project.root and os.path.exists(cache_file(chosen)):
+        try:
+            note(chosen, project)
+        except (PermissionError, TimeoutError):
+            return  # read-only, or somebody else is at it: hooks look at the files themselves then
+
+
+def _with(chosen: Settings, project: Project, known: dict[str, Any]) -> dict[str, Any] | None:
+    """What the cache should say; None when it says so already."""
+    config = settings_file.config_file()
+    told = known.get("projects")
+    roots = dict(told) if isinstance(told, dict) else {}
+    marker = Path(project.root) / place.MARKER
+    roots[project.root] = {
+        "id": project.id,
+        "stamp": place.stamp(str(marker)),
+        "deny_paths": list(chosen.record.deny_paths),
+    }
+    said = {
+        "v": 1,
+        "python": sys.executable,
+        "keys": chosen.keys,
+        "config": [str(config), place.stamp(str(config))],
+        "deadline_ms": chosen.hooks.deadline_ms,
+        "record": msgspec.to_builtins(settings_file.load(chosen.home).record),
+        "projects": roots,
+    }
+    if said == known:
+        return None
+    return {**said, "projects": {root: of for root, of in roots.items() if os.path.isdir(root)}}

@@ -1,0 +1,145 @@
+"""What a host is told at a moment of its work: little, new, and worth its tokens.
+
+A host that keeps the conversation itself is given what its window lacks, and each thing once. At the
+start of a session that is where the work stands, what always holds and what there is to ask for; at a
+prompt what it is about; before a file is read what is known about that file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.compose import render
+from holdfast.model.packs import Signals
+from holdfast.model.sessions import Checkpoint, SessionInfo
+from holdfast.text.quoting import quoted
+
+from . import sessions
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+    from .session import Session
+
+#: a host that goes on with its own window needs a reminder only
+_REMINDER = 3
+#: files of sessions that were told about already
+_MOST_FILES = 10_000
+_MINUTE = len("2026-01-01T00:00")
+
+
+class Moment(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a host stands, as its hook says."""
+
+    at: Literal["start", "prompt", "file"]
+    session: str
+    agent: str
+    user: str
+    #: of a start: startup, resume, clear, compact or fork
+    source: str = ""
+    text: str = ""
+    file: str = ""
+
+
+class Words(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host is told; nothing where there is nothing worth it."""
+
+    text: str = ""
+    #: the context it comes from, for `holdfast debug`
+    pack: str = ""
+
+
+class Injector:
+    """Answers the hooks of one project."""
+
+    def __init__(self, hf: Holdfast) -> None:
+        self._hf = hf
+        self._told: OrderedDict[tuple[str, str, str], None] = OrderedDict()
+
+    def words(self, moment: Moment) -> Words:
+        """What is worth saying now."""
+        self._hf.record([])  # what waits in the spool belongs to what is known
+        s = self._hf.session(agent=moment.agent, user=moment.user, session_id=moment.session)
+        s.check()
+        if moment.at == "start":
+            return self._start(s, moment.source)
+        if moment.at == "prompt":
+            return self._added(s, moment.text, self._hf.settings.hooks.turn_tokens)
+        file = self._named(moment.file)
+        if self._said_before(moment, file):
+            return Words()
+        return self._added(s, "", self._hf.settings.hooks.file_tokens, Signals(file=file))
+
+    def page(self, user: str, agent: str, *, apart_from: str = "") -> str:
+        """Where the latest work of an agent stands, for whoever goes on with it."""
+        found = self._latest(user, agent, apart_from)
+        return "" if found is None else self._written(found, self._hf.settings.hooks.start_tokens)
+
+    def _start(self, s: Session, source: str) -> Words:
+        own = source in ("resume", "compact")
+        of = s.info() if own else self._latest(s.principal, s.agent, s.id)
+        tokens = self._hf.settings.hooks.start_tokens
+        page = ""
+        if of is not None and of.turns:
+            page = self._written(of, tokens // _REMINDER if source == "resume" else tokens)
+            told = {"what": "continued", "session": of.id, "through": of.last_seq}
+            s.record("system_event", told, origin="system")
+        given = self._added(s, "", self._hf.settings.hooks.turn_tokens)
+        return replace(given, text="\n\n".join(filter(None, (page, given.text))))
+
+    def _added(self, s: Session, query: str, tokens: int, signals: Signals | None = None) -> Words:
+        pack = s.context(query, new_tokens=tokens, signals=signals, **_how(self._hf))
+        return Words(text=pack.new, pack=pack.id)
+
+    def _latest(self, user: str, agent: str, apart_from: str) -> SessionInfo | None:
+        known = self._hf.sessions(agent=agent, user=user)
+        return next((info for info in known if info.turns and info.id != apart_from), None)
+
+    def _written(self, of: SessionInfo, tokens: int) -> str:
+        """The page of a session: from which checkpoint on, then what is open, decided, failed, said."""
+        found = sessions.restore(self._hf, of.id, of.user or "", of.agent, tokens=tokens)
+        points = found.state.checkpoints
+        lines = [quoted(line) for line in found.text.split("\n")[1:]]
+        told = _from(points[-1] if points else None, of)
+        return f"{told}\n{render.block('memory', 'checkpoint', lines)}"
+
+    def _named(self, file: str) -> str:
+        """A file as the project calls it."""
+        root = self._hf.project.root
+        return os.path.relpath(file, root) if root and file.startswith(root + os.sep) else file
+
+    def _said_before(self, moment: Moment, file: str) -> bool:
+        """Was this session told about the file already? Remembered as long as this process lives."""
+        key = (moment.agent, moment.session, file)
+        if key in self._told:
+            return True
+        self._told[key] = None
+        if len(self._told) > _MOST_FILES:
+            self._told.popitem(last=False)
+        return False
+
+
+def _from(point: Checkpoint | None, of: SessionInfo) -> str:
+    if point is None:
+        seq, why, at = of.last_seq, "the last event", of.last_at
+    else:
+        seq, why, at = point.event_seq, quoted(point.why), point.at
+    when = at[:_MINUTE].replace("T", " ")
+    return f"Continuing from checkpoint {seq} ({why}, {when}) of session {quoted(of.id)}:"
+
+
+def _how(hf: Holdfast) -> dict[str, Any]:
+    """What is the same for every context of a session, so that its epoch goes on."""
+    hooks, compose = hf.settings.hooks, hf.settings.compose
+    chosen = replace(
+        compose,
+        shares=hooks.shares,
+        profiles={},
+        floor=hooks.floor,
+        first_tokens=hooks.turn_tokens,
+    )
+    return {"budget": hooks.budget, "settings": chosen}

@@ -1,0 +1,74 @@
+"""What Claude Code is told, and how: one JSON object, never a decision about what it may do."""
+
+from __future__ import annotations
+
+import json
+
+from holdfast.capture.origin import person
+
+from . import ask, claude, run
+from .caught import Json, text
+from .told import Told
+
+#: a longer text is put into a file by the host, of which the model sees the beginning only
+_MOST_CHARS = 9_900
+#: tools that read or change a file, and where they say which
+_FILES = {
+    "Read": "file_path",
+    "Edit": "file_path",
+    "Write": "file_path",
+    "NotebookEdit": "notebook_path",
+}
+#: of a long output, what stays
+_EDGE = 1_500
+
+
+def say(told: Told) -> None:
+    """Ask what is worth knowing at this moment, and say it."""
+    event = text(told.said.get("hook_event_name"))
+    wanted = _wanted(event, told.said)
+    if wanted is None:
+        return
+    words = ask.words(told.place, wanted, told.seconds)
+    if words and len(words.encode("utf-16-le")) // 2 <= _MOST_CHARS:
+        _print(event, {"additionalContext": words})
+
+
+def _wanted(event: str, said: Json) -> Json | None:
+    """What the resident is asked; None where nothing is."""
+    session, agent = claude.who(said)
+    whose: Json = {"session": session, "agent": agent, "user": person()}
+    if session is None:
+        return None
+    if event == "SessionStart":
+        return {**whose, "do": "inject", "at": "start", "source": text(said.get("source"))}
+    if event == "UserPromptSubmit":
+        return {**whose, "do": "inject", "at": "prompt", "text": text(said.get("prompt"))[:8_000]}
+    given, tool = said.get("tool_input"), text(said.get("tool_name"))
+    file = given.get(_FILES.get(tool, "")) if isinstance(given, dict) else None
+    if event != "PreToolUse" or not isinstance(file, str) or not file:
+        return None
+    return {**whose, "do": "inject", "at": "file", "file": file[:1_000]}
+
+
+def shorten(told: Told, most: int) -> None:
+    """Put a reference in the place of a long output of a tool; all of it is in the log."""
+    response = told.said.get("tool_response")
+    event = next((event for event in told.events if event.kind == "tool_result"), None)
+    if event is None:
+        return
+    whole = text(event.payload.get("text"))
+    if len(whole) <= max(most, 2 * _EDGE):
+        return
+    left = len(whole) - 2 * _EDGE
+    note = f"\n[{left} characters left out; memory tool expand {event.event_id} shows them]\n"
+    short = whole[:_EDGE] + note + whole[-_EDGE:]
+    if isinstance(response, dict) and "stdout" in response:
+        kept = {n: v for n, v in response.items() if not n.startswith("persistedOutput")}
+        _print("PostToolUse", {"updatedToolOutput": {**kept, "stdout": short, "stderr": ""}})
+    elif text(told.said.get("tool_name")).startswith("mcp__"):
+        _print("PostToolUse", {"updatedToolOutput": short})
+
+
+def _print(event: str, what: Json) -> None:
+    run.say(json.dumps({"hookSpecificOutput": {"hookEventName": event, **what}}))

@@ -1,0 +1,105 @@
+"""What the resident can be asked: each request calls one verb of `app`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+import msgspec
+
+import holdfast
+from holdfast.app.injecting import Injector, Moment
+from holdfast.capture import prepared
+from holdfast.capture.disk import Disk
+from holdfast.errors import Invalid, NotFound
+from holdfast.model.hooks import HookSettings
+
+#: so long nothing happens before the page for the next session is made
+_QUIET = 2.0
+_MOST_AGENTS = 8
+
+
+class Desk:
+    """One open project, asked by many."""
+
+    def __init__(self, hf: holdfast.Holdfast) -> None:
+        self._hf = hf
+        self._injector = Injector(hf)
+        self._since = time.time()
+        self._answered = 0
+        self._lock = threading.Lock()
+        #: up to which event the pages are made, and since when the log stands there
+        self._made = -1
+        self._seen = (-1, 0.0)
+
+    @property
+    def settings(self) -> HookSettings:
+        """How it should behave."""
+        return self._hf.settings.hooks
+
+    def warm(self) -> None:
+        """Load what the first question would wait for."""
+        self._hf.index()
+        self._hf.recall("holdfast", 1)
+
+    def answer(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """What is asked for; a HoldfastError says what is wrong with it."""
+        with self._lock:
+            self._answered += 1
+        do = {"inject": self._inject, "status": self._status, "stop": self._status}.get(
+            str(wanted.get("do"))
+        )
+        if do is None:
+            raise NotFound(f"nobody knows how to do {wanted.get('do')!r}")
+        return do(wanted)
+
+    def _inject(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        moment = _moment(wanted)
+        whom = _whom(wanted)
+        late = prepared.take(self._hf.folder, whom, Disk())
+        found = self._injector.words(moment)
+        return {"text": "\n\n".join(filter(None, (late, found.text))), "pack": found.pack}
+
+    def _status(self, _: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "pid": os.getpid(),
+            "version": holdfast.__version__,
+            "project": self._hf.project.id,
+            "seconds": round(time.time() - self._since),
+            "answered": self._answered,
+        }
+
+    def too_late(self, wanted: dict[str, Any], said: dict[str, Any]) -> None:
+        """Nobody took an answer: it waits for the next hook of that session."""
+        if wanted.get("do") == "inject" and said.get("text"):
+            prepared.prepare(self._hf.folder, _whom(wanted), str(said["text"]), Disk())
+
+    def prepare(self) -> None:
+        """Once nothing happens any more, make the page each agent's next session begins with."""
+        head = self._hf.log.head().event_seq
+        if head != self._seen[0]:
+            self._seen = (head, time.monotonic())
+        if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
+            return
+        self._made = head
+        agents = dict.fromkeys((info.agent or "", info.user or "") for info in self._hf.sessions())
+        for agent, user in list(agents)[:_MOST_AGENTS]:
+            page = self._injector.page(user, agent) if agent else ""
+            if page:
+                prepared.prepare(self._hf.folder, (user, agent), page, Disk())
+
+    def close(self) -> None:
+        """Nothing is held that `hf` does not let go of."""
+
+
+def _moment(wanted: dict[str, Any]) -> Moment:
+    try:
+        return msgspec.convert(wanted, Moment)
+    except msgspec.ValidationError as exc:
+        raise Invalid(str(exc)) from exc
+
+
+def _whom(wanted: dict[str, Any]) -> tuple[str, str, str]:
+    return str(wanted.get("user")), str(wanted.get("agent")), str(wanted.get("session"))
