@@ -50,18 +50,13 @@ _TOP_LEVEL = {"project_id", *_TABLES}
 
 def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -> Settings:
     """The settings that hold for a project root (or none), for an explicit home (or none)."""
-    place = home or os.environ.get("HOLDFAST_HOME") or user_data_path("holdfast")
-    if "://" in os.fspath(place):
-        raise Invalid(
-            f"{os.fspath(place)!r} is not a folder; this Holdfast keeps its data in files"
-        )
     config = config_file().parent
     tables: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
     _overlay(tables, config / "config.toml", allowed=None)
     if root is not None:
         _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
     return Settings(
-        home=os.fspath(Path(place).expanduser().absolute()),
+        home=place(home),
         keys=os.fspath(config / "keys"),
         log=msgspec.convert(tables["log"], LogSettings),
         record=msgspec.convert(tables["record"], RecordSettings),
@@ -73,6 +68,16 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         hooks=msgspec.convert(tables["hooks"], HookSettings),
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
     )
+
+
+def place(home: str | os.PathLike[str] | None = None) -> str:
+    """Where everything is kept."""
+    given = home or os.environ.get("HOLDFAST_HOME") or user_data_path("holdfast")
+    if "://" in os.fspath(given):
+        raise Invalid(
+            f"{os.fspath(given)!r} is not a folder; this Holdfast keeps its data in files"
+        )
+    return os.fspath(Path(given).expanduser().absolute())
 
 
 def config_file() -> Path:

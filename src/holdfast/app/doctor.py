@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from holdfast import settings as settings_file
+from holdfast.capture import place
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import LOCK, QUARANTINE, SNAPSHOT, SNAPSHOT_BEFORE
 from holdfast.capture.lock import Busy, Lock
@@ -27,8 +28,10 @@ from holdfast.model.settings import Settings
 from holdfast.views import snapshot
 from holdfast.views.every import VIEWS
 
+from . import hooking, residents
 from . import project as projects
-from .open import chain_files, project_folder
+from .open import chain_files, locate, project_folder
+from .open import open as open_project
 
 _LITTLE_ROOM = 256 << 20
 _FAR_OFF = 86_400
@@ -67,7 +70,57 @@ def examine(
     findings += _home(chosen)
     if project_id is not None:
         findings += _project_checks(chosen, project_id)
-    return findings
+    return [*findings, *_hooks(chosen)]
+
+
+def clean(
+    home: str | None = None, project: str | None = None, path: str | None = None
+) -> list[str]:
+    """Clear away what hooks left over in this home, and take in what waits; what was done."""
+    found, chosen = locate(home, project, path)
+    done = []
+    for one in residents.everywhere(chosen.home):
+        if one.alive and not one.said and residents.stop(one.folder):
+            done.append(f"ended a process that did not answer, of {one.folder}")
+        done += [f"removed {path}" for path in residents.tidy(one.folder)]
+    folder = project_folder(chosen, found.id)
+    if os.path.isdir(folder):
+        waiting = len(spooled(Disk(), folder))
+        with open_project(home, project=project, path=path) as hf:
+            hf.record([])
+        done += [f"took in {waiting} events that waited"] if waiting else []
+    return done
+
+
+def _hooks(chosen: Settings) -> Iterator[Finding]:
+    """What hosts' hooks need, and what they left."""
+    cache = hooking.cache_file(chosen)
+    if os.path.exists(cache):
+        known = place.read(cache, Disk())
+        python = known.get("python")
+        if not known:
+            yield _bad("hooks", f"{cache} cannot be read", "run `holdfast init` again")
+        elif not isinstance(python, str) or not os.path.isfile(python):
+            yield _bad(
+                "hooks", f"{python} is gone", "run `holdfast init` again, then install again"
+            )
+        else:
+            yield _good("hooks", f"{cache} is there")
+    for one in residents.everywhere(chosen.home):
+        if one.said:
+            told = f"process {one.said.get('pid')} since {one.said.get('seconds')} s"
+            yield _good("resident", f"{told}, {one.said.get('answered')} questions answered")
+        elif one.alive and one.listens:
+            number = residents.process(one.folder) or "?"
+            yield _bad("resident", f"process {number} does not answer", "holdfast doctor --clean")
+        elif one.left_over:
+            yield _bad("resident", f"one died in {one.folder}", "holdfast doctor --clean")
+    for root, count in residents.waiting(chosen.home):
+        yield _bad(
+            "waiting", f"{count} events of {root}", f"open it once: holdfast status in {root}"
+        )
+    for told in ():  # installing
+        yield Finding(check=told.check, good=told.good, found=told.found, remedy=told.remedy)
 
 
 def _good(check: str, found: str) -> Finding:

@@ -76,6 +76,11 @@ class Lock:
             self._fd, _MARK % (inode, durable, tail.hex().ljust(2 * END_BYTES).encode()), 0
         )
 
+    def write(self, note: bytes) -> None:
+        """Leave a word in a lock file that holds no mark."""
+        self._disk.ftruncate(self._fd, 0)
+        self._disk.pwrite(self._fd, note, 0)
+
     def durable(self, inode: int) -> tuple[int, bytes]:
         """How many bytes of this inode a sync has covered, and how they end; 0 when unknown."""
         parts = self._disk.pread(self._fd, 128, 0).split()

@@ -178,6 +178,11 @@ def say_whose(place: Place, disk: Disk) -> None:
         disk.put_file(path, os.fsencode(place.root))
 
 
+def waits_for(folder: str, disk: Disk) -> str:
+    """The root whose events wait in a folder; empty when nobody said."""
+    return os.fsdecode(disk.get_file(os.path.join(folder, _ROOT)) or b"")
+
+
 def claim(home: str, root: str, folder: str, disk: Disk) -> int:
     """Hand what waits for a root over to its project, which drains it; how many events."""
     waiting = unclaimed(home, root)

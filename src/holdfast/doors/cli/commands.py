@@ -133,8 +133,17 @@ def _show_verified(report: Verified) -> None:
 
 
 @app.command
-def doctor(*, common: Common = DEFAULT) -> int:
+def doctor(
+    *,
+    clean: Annotated[
+        bool, Parameter(help="First clear away what hooks left over.", negative=())
+    ] = False,
+    common: Common = DEFAULT,
+) -> int:
     """Look at everything that must be right here, and say what to do about what is not."""
+    done = doctor_app.clean(common.home, common.project) if clean else []
+    for one in [] if common.json else done:
+        show.say(one[:1].upper() + one[1:] + ".")
     findings = doctor_app.examine(common.home, common.project)
     if common.json:
         show.as_json(findings)

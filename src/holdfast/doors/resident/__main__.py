@@ -24,6 +24,7 @@ def main(home: str, root: str) -> int:
         lock.acquire(0)
     except Busy:
         return 0
+    lock.write(b"%d\n" % os.getpid())  # for whoever wants to know
     from .server import serve  # only now what takes time to load
 
     try:

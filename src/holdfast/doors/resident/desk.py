@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 import holdfast
+from holdfast.app import toolbox_desk
 from holdfast.app.injecting import Injector, Moment
 from holdfast.capture import prepared
 from holdfast.capture.disk import Disk
@@ -21,6 +22,14 @@ _QUIET = 2.0
 _MOST_AGENTS = 8
 
 
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """What the tools of a client are offered as."""
+
+    agent: str | None = None
+    session_id: str | None = None
+    compat: bool = False
+
+
 class Desk:
     """One open project, asked by many."""
 
@@ -30,6 +39,7 @@ class Desk:
         self._since = time.time()
         self._answered = 0
         self._lock = threading.Lock()
+        self._desks: dict[How, toolbox_desk.Desk] = {}
         #: up to which event the pages are made, and since when the log stands there
         self._made = -1
         self._seen = (-1, 0.0)
@@ -48,9 +58,13 @@ class Desk:
         """What is asked for; a HoldfastError says what is wrong with it."""
         with self._lock:
             self._answered += 1
-        do = {"inject": self._inject, "status": self._status, "stop": self._status}.get(
-            str(wanted.get("do"))
-        )
+        known = {
+            "inject": self._inject,
+            "tools": self._tools,
+            "status": self._status,
+            "stop": self._status,
+        }
+        do = known.get(str(wanted.get("do")))
         if do is None:
             raise NotFound(f"nobody knows how to do {wanted.get('do')!r}")
         return do(wanted)
@@ -61,6 +75,20 @@ class Desk:
         late = prepared.take(self._hf.folder, whom, Disk())
         found = self._injector.words(moment)
         return {"text": "\n\n".join(filter(None, (late, found.text))), "pack": found.pack}
+
+    def _tools(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        how = msgspec.convert(wanted.get("how"), How)
+        with self._lock:
+            if how not in self._desks:
+                self._desks[how] = toolbox_desk.Desk(
+                    lambda: self._hf,
+                    agent=how.agent,
+                    session_id=how.session_id,
+                    compat=how.compat,
+                )
+            desk = self._desks[how]
+        asked = msgspec.convert(wanted.get("asked"), dict[str, Any])
+        return {"answer": desk(str(wanted.get("operation")), asked)}
 
     def _status(self, _: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -78,6 +106,8 @@ class Desk:
 
     def prepare(self) -> None:
         """Once nothing happens any more, make the page each agent's next session begins with."""
+        for desk in list(self._desks.values()):
+            desk.sweep()
         head = self._hf.log.head().event_seq
         if head != self._seen[0]:
             self._seen = (head, time.monotonic())
@@ -91,7 +121,9 @@ class Desk:
                 prepared.prepare(self._hf.folder, (user, agent), page, Disk())
 
     def close(self) -> None:
-        """Nothing is held that `hf` does not let go of."""
+        """Whoever sits here leaves."""
+        for desk in self._desks.values():
+            desk.close()
 
 
 def _moment(wanted: dict[str, Any]) -> Moment:

@@ -27,6 +27,7 @@ from holdfast.capture.layout import (
     BLOBS,
     INDEX,
     INDEX_LOCK,
+    PREPARED,
     QUARANTINE,
     SNAPSHOT,
     SNAPSHOT_BEFORE,
@@ -189,8 +190,17 @@ def _drop_derived(log: FileLog) -> None:
             with suppress(FileNotFoundError):
                 log.disk.unlink(os.path.join(log.folder, name))
         _drop_vectors(log)
+        _drop_prepared(log)
     finally:
         lock.done()
+
+
+def _drop_prepared(log: FileLog) -> None:
+    """What lies ready for hosts to be told."""
+    place = os.path.join(log.folder, PREPARED)
+    for name in log.disk.listdir(place) if os.path.isdir(place) else ():
+        with suppress(FileNotFoundError):
+            log.disk.unlink(os.path.join(place, name))
 
 
 def _drop_vectors(log: FileLog) -> None:
