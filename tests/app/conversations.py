@@ -48,7 +48,7 @@ LEARN = (
 #: what corrects something that may have been shown
 CORRECT = ("slot", "supersede", "replace", "revise", "expire", "merge")
 #: what else may happen to it without anything being taken back
-AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben")
+AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben", "compacted")
 #: what takes something back for good
 TAKE_BACK = ("forget", "distrust")
 #: what becomes of the files of the project
@@ -214,6 +214,7 @@ class Life:
             "elsewhere": lambda: hf.session(agent="coder", session_id="elsewhere").user(text),
             "critic": lambda: hf.session(agent="critic", session_id="of critic").assistant(text),
             "ben": lambda: hf.session(**of_ben).user(text),
+            "compacted": lambda: self.s.record("compacted", {"by": "host"}, origin="system"),
         }
 
     def _files(self, move: Move) -> dict[str, Callable[[], Any]]:
