@@ -186,7 +186,7 @@ class Composer:
             self._standing(epoch),
             self._seen(epoch),
             self._shown(epoch, events),
-            again=(epoch.position, epoch.asked) == (position, asked(self._wanted.query)),
+            again=(epoch.position, epoch.asked) == (position, self._asked()),
         )
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
         chosen = chooser.choose_from(
@@ -245,6 +245,9 @@ class Composer:
         """What the window shows: entries at their best level, the conversation where it is whole."""
         heard = [event for event in events if self._sheet.turns.part(event).whole]
         return epoch.levels() | {(event.event_id, ()): 0 for event in heard}
+
+    def _asked(self) -> str:
+        return asked(self._wanted.query, msgspec.to_builtins(self._wanted.signals))
 
     def _first(self) -> int:
         s = self._s

@@ -93,15 +93,17 @@ def _added(
     epoch = replace(
         epoch,
         position=max(position, epoch.position),
-        asked=asked(said.get("query")),
+        asked=asked(said.get("query"), said.get("signals")),
         first=epoch.first or event.event_id,
     )
     return (*(one for one in known if one.id != epoch.id), epoch)
 
 
-def asked(query: Any) -> str:
-    """What a question is known by."""
-    return sha256(str(query).encode("utf-8", "replace")).hexdigest()[:16]
+def asked(query: Any, signals: Any) -> str:
+    """What a question is known by: its words, and the file it is about."""
+    file = signals.get("file") if isinstance(signals, dict) else ""
+    said = f"{query}\0{file}" if file else str(query)
+    return sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def shown_in(given: Any) -> tuple[Shown, ...]:
