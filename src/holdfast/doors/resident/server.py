@@ -43,6 +43,7 @@ def serve(home: str, root: str, folder: str, lock: Lock) -> int:
             os.unlink(RESIDENT_SOCKET)  # of one that died: we have its lock
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
             door.bind(RESIDENT_SOCKET)
+            os.chmod(RESIDENT_SOCKET, 0o600)
             door.listen(64)
             door.settimeout(_TICK)
             try:
