@@ -17,7 +17,7 @@ from holdfast.capture.layout import RESIDENT_LOCK, RESIDENT_SOCKET, RESIDENT_STA
 from holdfast.capture.lock import Busy, Lock
 from holdfast.capture.place import CONTEXTS, UNCLAIMED, waits_for
 
-_PATIENCE = 2.0
+_PATIENCE = 1.0
 _POLL = 0.05
 
 
@@ -75,14 +75,20 @@ def stop(folder: str) -> bool:
         resident.ask(folder, {"do": "stop"}, in_seconds(_PATIENCE))
     except (OSError, ValueError):
         _end(folder, signal.SIGTERM)
-    for number in (0, signal.SIGKILL):
-        left = in_seconds(2 * _PATIENCE)
-        while left() > 0:
-            if not held(_lock_of(folder)):
-                return True
-            time.sleep(_POLL)
-        _end(folder, number)
-    return not held(_lock_of(folder))
+    if _is_gone(folder):
+        return True
+    _end(folder, signal.SIGKILL)
+    return _is_gone(folder)
+
+
+def _is_gone(folder: str) -> bool:
+    """Does nobody hold the lock any more, now or in a moment?"""
+    left = in_seconds(2 * _PATIENCE)
+    while held(_lock_of(folder)):
+        if left() <= 0:
+            return False
+        time.sleep(_POLL)
+    return True
 
 
 def process(folder: str) -> int:
@@ -97,7 +103,7 @@ def process(folder: str) -> int:
 
 def _end(folder: str, number: int) -> None:
     pid = process(folder)
-    if pid and number and held(_lock_of(folder)):
+    if pid and held(_lock_of(folder)):
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
