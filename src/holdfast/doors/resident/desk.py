@@ -73,8 +73,10 @@ class Desk:
         moment = _moment(wanted)
         whom = _whom(wanted)
         late = prepared.take(self._hf.folder, whom, Disk())
+        generation = self._hf.log.head().generation
         found = self._injector.words(moment)
-        return {"text": "\n\n".join(filter(None, (late, found.text))), "pack": found.pack}
+        text = "\n\n".join(filter(None, (late, found.text)))
+        return {"text": text, "pack": found.pack, "generation": generation}
 
     def _tools(self, wanted: dict[str, Any]) -> dict[str, Any]:
         how = msgspec.convert(wanted.get("how"), How)
@@ -102,7 +104,13 @@ class Desk:
     def too_late(self, wanted: dict[str, Any], said: dict[str, Any]) -> None:
         """Nobody took an answer: it waits for the next hook of that session."""
         if wanted.get("do") == "inject" and said.get("text"):
-            prepared.prepare(self._hf.folder, _whom(wanted), str(said["text"]), Disk())
+            self._lay_ready(_whom(wanted), str(said["text"]), int(said["generation"]))
+
+    def _lay_ready(self, whom: tuple[str, ...], text: str, generation: int) -> None:
+        """Something made from the log as of a generation; not if something was erased meanwhile."""
+        prepared.prepare(self._hf.folder, whom, text, Disk())
+        if self._hf.log.head().generation != generation:
+            prepared.take(self._hf.folder, whom, Disk())
 
     def prepare(self) -> None:
         """Once nothing happens any more, make the page each agent's next session begins with."""
@@ -113,12 +121,12 @@ class Desk:
             self._seen = (head, time.monotonic())
         if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
             return
-        self._made = head
+        self._made, generation = head, self._hf.log.head().generation
         agents = dict.fromkeys((info.agent or "", info.user or "") for info in self._hf.sessions())
         for agent, user in list(agents)[:_MOST_AGENTS]:
             page = self._injector.page(user, agent) if agent else ""
             if page:
-                prepared.prepare(self._hf.folder, (user, agent), page, Disk())
+                self._lay_ready((user, agent), page, generation)
 
     def close(self) -> None:
         """Whoever sits here leaves."""
