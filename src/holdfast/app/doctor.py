@@ -28,7 +28,7 @@ from holdfast.model.settings import Settings
 from holdfast.views import snapshot
 from holdfast.views.every import VIEWS
 
-from . import hooking, residents
+from . import hooking, installing, residents
 from . import project as projects
 from .open import chain_files, locate, project_folder
 from .open import open as open_project
@@ -119,7 +119,7 @@ def _hooks(chosen: Settings) -> Iterator[Finding]:
         yield _bad(
             "waiting", f"{count} events of {root}", f"open it once: holdfast status in {root}"
         )
-    for told in ():  # installing
+    for told in installing.examine(chosen.home):
         yield Finding(check=told.check, good=told.good, found=told.found, remedy=told.remedy)
 
 

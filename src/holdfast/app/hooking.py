@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -25,8 +24,8 @@ def cache_file(chosen: Settings) -> str:
     return os.path.join(chosen.home, place.CACHE)
 
 
-def note(chosen: Settings, project: Project) -> None:
-    """Let hooks know this project, and these settings; writes only what is not known yet."""
+def note(chosen: Settings, project: Project | None = None) -> None:
+    """Let hooks know these settings, and a project; writes only what is not known yet."""
     disk, path = Disk(), cache_file(chosen)
     if _with(chosen, project, place.read(path, disk)) is None:
         return
@@ -50,17 +49,19 @@ def refresh(chosen: Settings, project: Project) -> None:
             return  # read-only, or somebody else is at it: hooks look at the files themselves then
 
 
-def _with(chosen: Settings, project: Project, known: dict[str, Any]) -> dict[str, Any] | None:
+def _with(
+    chosen: Settings, project: Project | None, known: dict[str, Any]
+) -> dict[str, Any] | None:
     """What the cache should say; None when it says so already."""
     config = settings_file.config_file()
     told = known.get("projects")
     roots = dict(told) if isinstance(told, dict) else {}
-    marker = Path(project.root) / place.MARKER
-    roots[project.root] = {
-        "id": project.id,
-        "stamp": place.stamp(str(marker)),
-        "deny_paths": list(chosen.record.deny_paths),
-    }
+    if project is not None:
+        roots[project.root] = {
+            "id": project.id,
+            "stamp": place.stamp(os.path.join(project.root, place.MARKER)),
+            "deny_paths": list(chosen.record.deny_paths),
+        }
     said = {
         "v": 1,
         "python": sys.executable,
