@@ -51,7 +51,8 @@ class Project:
             except (OSError, ValueError):
                 return {}
 
-        return until(said)
+        found: dict[str, Any] = until(said)
+        return found
 
     def stop(self) -> None:
         """Nothing of it stays alive."""

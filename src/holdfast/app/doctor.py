@@ -106,21 +106,21 @@ def _hooks(chosen: Settings) -> Iterator[Finding]:
             )
         else:
             yield _good("hooks", f"{cache} is there")
-    for one in residents.everywhere(chosen.home):
-        if one.said:
-            told = f"process {one.said.get('pid')} since {one.said.get('seconds')} s"
-            yield _good("resident", f"{told}, {one.said.get('answered')} questions answered")
-        elif one.alive and one.listens:
-            number = residents.process(one.folder) or "?"
+    for of in residents.everywhere(chosen.home):
+        if of.said:
+            told = f"process {of.said.get('pid')} since {of.said.get('seconds')} s"
+            yield _good("resident", f"{told}, {of.said.get('answered')} questions answered")
+        elif of.alive and of.listens:
+            number = residents.process(of.folder) or "?"
             yield _bad("resident", f"process {number} does not answer", "holdfast doctor --clean")
-        elif one.left_over:
-            yield _bad("resident", f"one died in {one.folder}", "holdfast doctor --clean")
+        elif of.left_over:
+            yield _bad("resident", f"one died in {of.folder}", "holdfast doctor --clean")
     for root, count in residents.waiting(chosen.home):
         yield _bad(
             "waiting", f"{count} events of {root}", f"open it once: holdfast status in {root}"
         )
-    for told in installing.examine(chosen.home):
-        yield Finding(check=told.check, good=told.good, found=told.found, remedy=told.remedy)
+    for one in installing.examine(chosen.home):
+        yield Finding(check=one.check, good=one.good, found=one.found, remedy=one.remedy)
 
 
 def _good(check: str, found: str) -> Finding:

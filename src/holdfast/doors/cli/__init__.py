@@ -1,6 +1,6 @@
 """The command line: `holdfast <verb>`. Every verb takes `--json` for machines."""
 
-from . import commands, context, docs, memories, recall, sessions  # noqa: F401  (they add their commands)
+from . import commands, context, docs, hook, install, mcp, memories, recall, sessions  # noqa: F401  (they add their commands)
 from .main import main
 from .program import app
 
