@@ -167,3 +167,18 @@ def test_what_waits_in_the_spool_is_known(hf: holdfast.Holdfast, tmp_path: Path)
         waiting.catch(kind, {"text": text}, who=("s0", "claude-code", "ana"), origin=origin)
     hf.session(agent="claude-code", session_id="s1").start()
     assert "amber" in told(hf, "prompt", text="what is the invoice queue called?").text
+
+
+def test_the_status_of_a_session_names_what_it_was_given_and_what_it_lost(
+    hf: holdfast.Holdfast,
+) -> None:
+    known = hf.remember("refunds lock the invoice row first")
+    with hf.session(agent="claude-code", session_id="s1") as s:
+        assert s.status().retrieved == ()
+        s.user("how do refunds work?")
+        words = told(hf, "prompt", text="how do refunds work?")
+        status = s.status()
+        assert (status.last_pack, status.retrieved) == (words.pack, (known.id,))
+        assert status.compacted == 0
+        lost = s.record("compacted", {"by": "host"}, origin="system")
+        assert s.status().compacted == lost.event_seq

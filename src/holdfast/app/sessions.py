@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.errors import Conflict, Invalid, Limit, NotFound
+from holdfast.model.epochs import Epochs
 from holdfast.model.events import Draft
 from holdfast.model.sessions import (
     Restored,
@@ -19,9 +20,11 @@ from holdfast.model.sessions import (
 )
 from holdfast.record import limits
 from holdfast.views import state as views
+from holdfast.views.epochs import EpochView
 from holdfast.views.runner import Reading
 from holdfast.views.scratchpad import LARGEST, merged, too_large
 from holdfast.views.transcript import SPOKEN
+from holdfast.views.view import session_key
 
 from . import history, restored
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 #: a session that spans more of the log has its tokens counted in its latest events and estimated
 #: before them
 _COUNTED = 20_000
+#: of what a session was given, so much is named; a name in the index gives nothing
+_LATEST, _RETRIEVED = 10, ("memory", "turn", "document", "error")
 
 
 def exists(hf: Holdfast, user: str, agent: str, session_id: str) -> bool:
@@ -133,7 +138,8 @@ def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
     """A session in figures, with its state."""
     found = state(hf, session_id, user, agent)
     tokens, exact = _tokens(hf, found.info)
-    through = hf.views.read(lambda reading: reading.position)
+    through, given = hf.views.read(lambda reading: (reading.position, _given(reading, found.info)))
+    shown = given.epochs[-1].everything() if given.epochs else ()
     return SessionStatus(
         state=found,
         seconds=_seconds(found.info),
@@ -142,7 +148,16 @@ def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
         counted_with=hf.counter().name,
         through=through.event_seq if through else 0,
         snapshot_seq=hf.views.snapshot_seq(),
+        last_pack=given.last_pack,
+        retrieved=tuple(one.id for one in shown if one.kind in _RETRIEVED)[-_LATEST:],
+        compacted=given.compacted,
     )
+
+
+def _given(reading: Reading, of: SessionInfo) -> Epochs:
+    """What it was given by now."""
+    found: Epochs | None = reading.row(EpochView(), session_key(of.user, of.agent, of.id))
+    return found or Epochs()
 
 
 def restore(

@@ -171,6 +171,11 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     through: int
     #: the last exported snapshot, 0 when there is none
     snapshot_seq: int
+    #: the context it was given last, and of the memories and turns its window was given, the latest
+    last_pack: str = ""
+    retrieved: tuple[str, ...] = ()
+    #: the event that says that its host shortened the conversation last, 0 when it never did
+    compacted: int = 0
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):

@@ -191,6 +191,9 @@ def show_status(found: SessionStatus) -> None:
             if last
             else "none",
         ),
+        ("retrieved", "\n".join(found.retrieved) or "nothing"),
+        ("last context", found.last_pack or "none"),
+        ("compaction", f"by its host, event {found.compacted}" if found.compacted else "none"),
         ("snapshot", f"event {found.snapshot_seq} of {found.through}"),
     ]
     show.table(("status", ""), [row for row in rows if row[1] != ""])
