@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -10,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from holdfast.app import residents
 from holdfast.app.open import init
@@ -74,9 +75,10 @@ def until(seen: Callable[[], Any]) -> Any:
 @contextmanager
 def project(place: Path) -> Iterator[Project]:
     """A project whose resident is gone afterwards."""
-    os.environ["HOLDFAST_EMBEDDER"] = "none"
-    made = Project(place)
-    try:
-        yield made
-    finally:
-        made.stop()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_EMBEDDER", "none")
+        made = Project(place)
+        try:
+            yield made
+        finally:
+            made.stop()
