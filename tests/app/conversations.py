@@ -48,12 +48,14 @@ LEARN = (
 #: what corrects something that may have been shown
 CORRECT = ("slot", "supersede", "replace", "revise", "expire", "merge")
 #: what else may happen to it without anything being taken back
-AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben", "compacted")
+AROUND = ("retag", "restore", "wait", "elsewhere", "critic", "ben")
+#: what a host that keeps the conversation does to it
+HOST = ("compacted",)
 #: what takes something back for good
 TAKE_BACK = ("forget", "distrust")
 #: what becomes of the files of the project
 FILES = ("document", "source", "unwritten")
-EVERYTHING = (*TALK, *LEARN, *CORRECT, *AROUND, *TAKE_BACK, *FILES)
+EVERYTHING = (*TALK, *LEARN, *CORRECT, *AROUND, *HOST, *TAKE_BACK, *FILES)
 
 
 class Move(NamedTuple):

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import holdfast
 from holdfast.model.packs import Pack
-from tests.app.conversations import AROUND, EVERYTHING, LEARN, TALK, Move, lived, lives, taken
+from tests.app.conversations import AROUND, EVERYTHING, HOST, LEARN, TALK, Move, lived, lives, taken
 from tests.compose.marks import numbered
 from tests.property.effort import examples
 from tests.recall.replays import AS_FOUND, Ticking
@@ -37,7 +37,7 @@ def test_what_is_new_in_each_context_makes_up_all_that_is_remembered(told: list[
 
 
 @settings(max_examples=examples(12), phases=AS_FOUND)
-@given(lives((*TALK, *LEARN, *AROUND), most=18))
+@given(lives((*TALK, *LEARN, *AROUND, *HOST), most=18))
 def test_a_replay_tells_the_same_news(told: list[Move]) -> None:
     with lived(told, budget=1_500) as (life, packs):
         for pack in packs:

@@ -58,9 +58,11 @@ def test_models_take_every_context_and_hear_the_whole_conversation(
     with lived(told[:-1], **WIDE) as (life, _):
         both = [life.context("service", format=kind, system=system) for kind in FORMATS]
         spoken = life.s.recent(turns=1_000) if life.turns else []
+        since = life.s.status().compacted if life.turns else 0
     check_openai(both[0].messages)
     check_anthropic(both[1].system, both[1].messages)
-    plain = [one.text for one in spoken if one.kind in ("user_message", "model_message")]
+    said = [one for one in spoken if one.kind in ("user_message", "model_message")]
+    plain = [one.text for one in said if one.event_seq > since]
     simple = [text for text in plain if text.isascii() and text.isprintable() and "<" not in text]
     for pack in both:
         words = "\n".join(everything_said(pack.messages))
