@@ -8,6 +8,7 @@ prompt what it is about; before a file is read what is known about that file.
 from __future__ import annotations
 
 import os
+import re
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 _REMINDER = 3
 #: files of sessions that were told about already
 _MOST_FILES = 10_000
+#: where a page goes over to the conversation, and what there is nobody's words
+_SAID = "\n## Said last\n"
+_CONTINUED = re.compile(r"- \[\d+\] system_event: session: .* through: \d+ what: continued")
 _MINUTE = len("2026-01-01T00:00")
 
 
@@ -81,11 +85,13 @@ class Injector:
 
     def _start(self, s: Session, source: str) -> Words:
         own = source in ("resume", "compact")
+        if source == "compact":
+            self._forget_files(s)
         of = s.info() if own else self._latest(s.principal, s.agent, s.id)
         tokens = self._hf.settings.hooks.start_tokens
         page = ""
         if of is not None and of.turns:
-            page = self._written(of, tokens // _REMINDER if source == "resume" else tokens)
+            page = self._written(of, tokens, reminder=source == "resume")
             told = {"what": "continued", "session": of.id, "through": of.last_seq}
             s.record("system_event", told, origin="system")
         given = self._added(s, "", self._hf.settings.hooks.turn_tokens)
@@ -99,11 +105,16 @@ class Injector:
         known = self._hf.sessions(agent=agent, user=user)
         return next((info for info in known if info.turns and info.id != apart_from), None)
 
-    def _written(self, of: SessionInfo, tokens: int) -> str:
-        """The page of a session: from which checkpoint on, then what is open, decided, failed, said."""
-        found = sessions.restore(self._hf, of.id, of.user or "", of.agent, tokens=tokens)
+    def _written(self, of: SessionInfo, tokens: int, *, reminder: bool = False) -> str:
+        """The page of a session: from which checkpoint on, then what is open, decided, failed, said.
+
+        A reminder is for a host that still has the conversation, and leaves out what was said.
+        """
+        most = tokens // _REMINDER if reminder else tokens
+        found = sessions.restore(self._hf, of.id, of.user or "", of.agent, tokens=most)
         points = found.state.checkpoints
-        lines = [quoted(line) for line in found.text.split("\n")[1:]]
+        page = found.text.partition(_SAID)[0] if reminder else found.text
+        lines = [quoted(line) for line in page.split("\n")[1:] if not _CONTINUED.fullmatch(line)]
         told = _from(points[-1] if points else None, of)
         return f"{told}\n{render.block('memory', 'checkpoint', lines)}"
 
@@ -111,6 +122,12 @@ class Injector:
         """A file as the project calls it."""
         root = self._hf.project.root
         return os.path.relpath(file, root) if root and file.startswith(root + os.sep) else file
+
+    def _forget_files(self, s: Session) -> None:
+        """Its window shows nothing of them any more."""
+        for key in list(self._told):
+            if key[:2] == (s.agent, s.id):
+                self._told.pop(key, None)
 
     def _said_before(self, moment: Moment, file: str) -> bool:
         """Was this session told about the file already? Remembered as long as this process lives."""

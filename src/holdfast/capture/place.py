@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from zlib import crc32
 
 from .chain import Chain, load_key
@@ -76,7 +77,12 @@ class Place:
         place = os.path.join(str(keys), os.path.basename(self.folder))
         if not keys or not self.claimed or not os.path.exists(place + ".chain.key"):
             return None
-        return Chain(load_key(place + ".chain.key", disk), place + ".anchors", disk)
+        try:
+            return Chain(load_key(place + ".chain.key", disk), place + ".anchors", disk)
+        except OSError:
+            return (
+                None  # then the log refuses what is not chained, and the event waits in the spool
+            )
 
     def limits(self) -> Limits:
         """How much of an event stands in its line."""
@@ -134,12 +140,12 @@ def read(cache: str, disk: Disk) -> Json:
 
 
 def stamp(path: str) -> list[int] | None:
-    """Which state of a file this is; None when it is not there."""
+    """Which state of a file this is; None when it is not there, or no file."""
     try:
         seen = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):
         return None
-    return [seen.st_mtime_ns, seen.st_size]
+    return [seen.st_mtime_ns, seen.st_size] if stat.S_ISREG(seen.st_mode) else None
 
 
 def _denied_in(path: str) -> list[str]:
@@ -188,22 +194,33 @@ def claim(home: str, root: str, folder: str, disk: Disk) -> int:
     waiting = unclaimed(home, root)
     if disk.get_file(os.path.join(waiting, _ROOT)) != os.fsencode(root):
         return 0
+    # first which events, then the bodies: an event that comes meanwhile keeps its body beside it
+    events = os.path.join(waiting, SPOOL)
+    names = _whole(events, disk)
     bodies = os.path.join(waiting, BLOBS)
     for group in disk.listdir(bodies) if os.path.isdir(bodies) else ():
         if not group.startswith("."):
-            _move(os.path.join(bodies, group), os.path.join(folder, BLOBS, group), disk)
-    events = os.path.join(waiting, SPOOL)
-    return _move(events, os.path.join(folder, SPOOL), disk) if os.path.isdir(events) else 0
+            body = os.path.join(bodies, group)
+            _move(body, os.path.join(folder, BLOBS, group), _whole(body, disk), disk)
+    return _move(events, os.path.join(folder, SPOOL), names, disk) if names else 0
 
 
-def _move(source: str, target: str, disk: Disk) -> int:
-    """Every whole file of a folder into another; drafts stay with whoever writes them."""
+def _whole(folder: str, disk: Disk) -> list[str]:
+    """The files of a folder; drafts stay with whoever writes them."""
+    if not os.path.isdir(folder):
+        return []
+    return [name for name in disk.listdir(folder) if not name.startswith(".")]
+
+
+def _move(source: str, target: str, names: list[str], disk: Disk) -> int:
+    """Files of a folder into another; how many this process moved."""
     disk.make_folder(target)
-    names = [name for name in disk.listdir(source) if not name.startswith(".")]
+    moved = 0
     for name in names:
         try:
             disk.replace(os.path.join(source, name), os.path.join(target, name))
         except FileNotFoundError:
             continue  # somebody else claims it at the same time
+        moved += 1
     disk.sync_folder(target)
-    return len(names)
+    return moved

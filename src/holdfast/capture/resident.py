@@ -22,7 +22,7 @@ _MOST_BYTES = 64 << 20
 Json = dict[str, object]
 
 
-def ask(folder: str, wanted: Json, left: Callable[[], float]) -> Json:
+def ask(folder: str, wanted: Json, left: Callable[[], float], most: int = _MOST_BYTES) -> Json:
     """What the resident of a project answers while time is left; OSError or ValueError when nothing."""
     from socket import AF_UNIX, SOCK_STREAM, socket
 
@@ -40,7 +40,7 @@ def ask(folder: str, wanted: Json, left: Callable[[], float]) -> Json:
             line.settimeout(max(left(), 0.001))
             parts.append(line.recv(1 << 18))
             size += len(parts[-1])
-            if not parts[-1] or size > _MOST_BYTES:
+            if not parts[-1] or size > most:
                 raise ConnectionError("the line was closed before the answer was whole")
         line.sendall(b"thanks\n")
     finally:

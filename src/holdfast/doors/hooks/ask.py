@@ -15,24 +15,29 @@ from .caught import Json
 
 #: what is kept of the deadline for saying what lies ready
 _RESERVE = 0.06
+#: a longer answer takes longer to read than there is time
+_MOST_BYTES = 1 << 20
 
 
 def words(place: Place, wanted: Json, seconds: float) -> str:
     """What is to be said at this moment: the resident's answer, else what lies ready, else nothing."""
     try:
         if place.claimed:
-            found = resident.ask(place.folder, wanted, lambda: run.left(seconds) - _RESERVE)
+            kept = _RESERVE + run.startup()
+            found = resident.ask(
+                place.folder, wanted, lambda: run.left(seconds) - kept, _MOST_BYTES
+            )
             told = found.get("text")
             return told if isinstance(told, str) else ""
         _start(place)
     except TimeoutError:
-        return _ready(place, wanted)  # it is at work on something else, or hangs
+        return ready(place, wanted)  # it is at work on something else, or hangs
     except (OSError, ValueError, RecursionError):
         _start(place)
-    return _ready(place, wanted)
+    return ready(place, wanted)
 
 
-def _ready(place: Place, wanted: Json) -> str:
+def ready(place: Place, wanted: Json) -> str:
     """What came too late the last time; at a session's start the page that lies ready."""
     user, agent, session = (str(wanted.get(name)) for name in ("user", "agent", "session"))
     late = prepared.take(place.folder, (user, agent, session), Disk())
@@ -42,4 +47,7 @@ def _ready(place: Place, wanted: Json) -> str:
 
 
 def _start(place: Place) -> None:
-    resident.start(place.known.get("python"), place.home, place.root, place.folder)
+    try:
+        resident.start(place.known.get("python"), place.home, place.root, place.folder)
+    except OSError as exc:
+        run.complain(exc)  # where none can be started, what lies ready is said all the same

@@ -11,6 +11,9 @@ from holdfast.capture.stamp import fresh_id
 
 Json = dict[str, object]
 
+#: how long the log's lock is waited for, once
+_PATIENCE = 0.2
+
 
 class Caught:
     """One event before it is recorded."""
@@ -52,17 +55,20 @@ def record(place: Place, events: list[Caught], notes: list[Note], disk: Disk) ->
         deny_paths=place.deny_paths,
         waiting=not place.claimed,
     )
-    user = person()
+    user, patience = person(), _PATIENCE
     for event in events:
-        catcher.catch(
+        appended = catcher.catch(
             event.kind,
             event.payload,
             who=(event.session, event.agent, user),
             origin=event.origin,
             beside=event.beside,
             notes=notes,
+            timeout=patience,
             event_id=event.event_id,
         )
+        if not appended:
+            patience = 0.0  # the deadline has no room for waiting twice
 
 
 def text(value: object) -> str:

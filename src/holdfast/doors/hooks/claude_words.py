@@ -29,16 +29,17 @@ def say(told: Told) -> None:
     wanted = _wanted(event, told.said)
     if wanted is None:
         return
-    words = ask.words(told.place, wanted, told.seconds)
+    asks = "do" in wanted
+    words = ask.words(told.place, wanted, told.seconds) if asks else ask.ready(told.place, wanted)
     if words and len(words.encode("utf-16-le")) // 2 <= _MOST_CHARS:
         _print(event, {"additionalContext": words})
 
 
 def _wanted(event: str, said: Json) -> Json | None:
-    """What the resident is asked; None where nothing is."""
+    """What the resident is asked; only whose it is, where what came too late may still be said."""
     session, agent = claude.who(said)
     whose: Json = {"session": session, "agent": agent, "user": person()}
-    if session is None:
+    if session is None or event not in ("SessionStart", "UserPromptSubmit", "PreToolUse"):
         return None
     if event == "SessionStart":
         return {**whose, "do": "inject", "at": "start", "source": text(said.get("source"))}
@@ -46,8 +47,8 @@ def _wanted(event: str, said: Json) -> Json | None:
         return {**whose, "do": "inject", "at": "prompt", "text": text(said.get("prompt"))[:8_000]}
     given, tool = said.get("tool_input"), text(said.get("tool_name"))
     file = given.get(_FILES.get(tool, "")) if isinstance(given, dict) else None
-    if event != "PreToolUse" or not isinstance(file, str) or not file:
-        return None
+    if not isinstance(file, str) or not file:
+        return whose
     return {**whose, "do": "inject", "at": "file", "file": file[:1_000]}
 
 
@@ -55,7 +56,7 @@ def shorten(told: Told, most: int) -> None:
     """Put a reference in the place of a long output of a tool; all of it is in the log."""
     response = told.said.get("tool_response")
     event = next((event for event in told.events if event.kind == "tool_result"), None)
-    if event is None:
+    if event is None or told.said.get("hook_event_name") != "PostToolUse":
         return
     whole = text(event.payload.get("text"))
     if len(whole) <= max(most, 2 * _EDGE):

@@ -17,6 +17,13 @@ LARGE = 256 << 10
 _LARGE_DEADLINE = 60.0
 #: a host that never closes the pipe has said all it has to say by then
 _LISTENS = 0.3
+_HEARS_OUT = 5.0
+#: a host that does not read what is said is left after this
+_SAYS = 1.0
+#: what a pipe takes without a reader
+_PIPE = 60_000
+#: of a slow start so much is taken off the time for an answer, so that some is left
+_MOST_STARTUP = 0.2
 _began = monotonic()
 
 
@@ -38,19 +45,60 @@ def left(seconds: float) -> float:
     return max(0.0, seconds - (monotonic() - _began))
 
 
-def heard() -> tuple[bytes, int]:
-    """What stands on standard input, as far as it came and is kept, and how long all of it was."""
-    parts: list[bytes] = []
-    kept = size = 0
-    while select.select([0], [], [], left(_LISTENS))[0]:
-        part = os.read(0, 1 << 20)
-        if not part:
-            break
-        size += len(part)
-        if kept < MOST_BYTES:
-            parts.append(part)
-            kept += len(part)
-    return b"".join(parts)[:MOST_BYTES], size
+def startup() -> float:
+    """How long the process took until this was loaded: the host waits since then."""
+    try:
+        from time import CLOCK_BOOTTIME, clock_gettime
+
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        age = clock_gettime(CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (ImportError, OSError, ValueError, IndexError):
+        return 0.0  # this system does not say
+    return min(max(0.0, age - (monotonic() - _began)), _MOST_STARTUP)
+
+
+class Heard:
+    """Standard input, as far as it came; kept up to a limit, counted beyond it."""
+
+    __slots__ = ("_parts", "more", "size")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+        #: may more come?
+        self.more = True
+
+    def listen(self, most: int, patience: Callable[[], float]) -> None:
+        """Read on until it ends, more than `most` came, or nothing came for too long."""
+        while select.select([0], [], [], patience())[0]:
+            part = os.read(0, 1 << 20)
+            if not part:
+                break
+            if self.size < MOST_BYTES:
+                self._parts.append(part)
+            self.size += len(part)
+            if self.size > most:
+                return
+        self.more = False
+
+    def data(self) -> bytes:
+        """What is kept of it."""
+        return b"".join(self._parts)[:MOST_BYTES]
+
+
+def heard(most: int) -> Heard:
+    """What the host says at once."""
+    said = Heard()
+    said.listen(most, lambda: left(_LISTENS))
+    return said
+
+
+def rest(said: Heard) -> None:
+    """In a process of its own there is time to hear a host out."""
+    if said.more:
+        said.listen(1 << 62, lambda: _HEARS_OUT)
+    os.dup2(1, 0)
 
 
 def apart(work: Callable[[], None]) -> None:
@@ -62,7 +110,7 @@ def apart(work: Callable[[], None]) -> None:
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, _LARGE_DEADLINE)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for fd in (0, 1, 2):
+        for fd in (1, 2):
             os.dup2(nothing, fd)
         work()
     finally:
@@ -71,10 +119,22 @@ def apart(work: Callable[[], None]) -> None:
 
 def say(text: str) -> None:
     """Print all of it at once, or nothing: the deadline does not cut it in two."""
-    signal.setitimer(signal.ITIMER_REAL, 0)
     data = text.encode("utf-8", "replace")
+    if len(data) > _PIPE:
+        _widen(len(data))
+    signal.setitimer(signal.ITIMER_REAL, _SAYS)
     while data:
         data = data[os.write(1, data) :]
+
+
+def _widen(size: int) -> None:
+    """Make room in the pipe, so that a host that reads only once we are gone gets all of it."""
+    import fcntl
+
+    try:
+        fcntl.fcntl(1, fcntl.F_SETPIPE_SZ, size)
+    except (AttributeError, OSError):
+        return  # no pipe, or a system that does not know how
 
 
 def complain(exc: BaseException) -> None:

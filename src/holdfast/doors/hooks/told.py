@@ -9,14 +9,28 @@ from collections.abc import Callable
 from holdfast.capture.disk import Disk
 from holdfast.capture.parse import Note, parse
 from holdfast.capture.place import Place, find
+from holdfast.capture.stamp import fresh_id
 
 from . import run
-from .caught import Caught, Json, record
+from .caught import Caught, Json, record, text
 
 #: beyond this nobody waits for an answer
 _MOST_ASKED = 4 << 20
 _HEAD = 4_096
-_FIELD = r'"%s"\s*:\s*"([^"\\]{1,300})"'
+_FIELD = r'"%s"\s*:\s*("(?:[^"\\]|\\.){1,4000}")'
+_SHORT = (
+    "session_id",
+    "agent_id",
+    "agent_type",
+    "cwd",
+    "hook_event_name",
+    "tool_name",
+    "tool_use_id",
+)
+#: where a tool is told of a file that may be on the deny-list
+_ABOUT = ("command", "file_path", "notebook_path", "path")
+#: no call of a hook is more events than this
+_MOST_EVENTS = 4
 
 Events = Callable[[Json], list[Caught]]
 
@@ -51,27 +65,52 @@ class Told:
 def listen(cache: str, host: Host, *, asks: bool = False) -> Told | None:
     """Take in what is on standard input and record it; None when there is nothing more to do.
 
-    A long input is worked on in a process of its own. Whoever `asks` goes on with it meanwhile.
+    What is long is heard out and worked on in a process of its own. Whoever `asks` goes on with it
+    meanwhile, unless it is too long, and knows the events by the ids they are recorded under.
     """
     run.stands()
     run.deadline(run.DEADLINE)
-    data, size = run.heard()
-    if size > run.LARGE:
-        run.apart(lambda: _record(*_understood(cache, host, data, size)))
-        if not asks or size > _MOST_ASKED:
+    heard = run.heard(_MOST_ASKED if asks else run.LARGE)
+    ids = [fresh_id("evt") for _ in range(_MOST_EVENTS)]
+
+    def understood() -> tuple[Told | None, list[Note]]:
+        found, notes = _understood(cache, host, heard)
+        for event, event_id in zip(found.events if found else (), ids, strict=False):
+            event.event_id = event_id
+        return found, notes
+
+    def heard_out() -> None:
+        run.rest(heard)
+        _record(*understood())
+
+    if heard.size > run.LARGE:
+        run.apart(heard_out)
+        if not asks or heard.more:
             return None
-    told, notes = _understood(cache, host, data, size)
+    told, notes = understood()
     if told is not None:
         run.deadline(told.seconds)
-        if size <= run.LARGE:
-            _record(told, notes)
+        if heard.size <= run.LARGE:
+            _record_in_time(told, notes)
     return told
 
 
-def _understood(cache: str, host: Host, data: bytes, size: int) -> tuple[Told | None, list[Note]]:
-    said, notes = parse(data if size <= run.MOST_BYTES else _in_short(data, size))
+def _understood(cache: str, host: Host, heard: run.Heard) -> tuple[Told | None, list[Note]]:
+    short = heard.size > run.MOST_BYTES
+    said, notes = parse(_in_short(heard.data(), heard.size) if short else heard.data())
     place = find(cache, host.folder(said), Disk())
     return (None if place is None else Told(said, place, host.events(said))), notes
+
+
+def _record_in_time(told: Told, notes: list[Note]) -> None:
+    """A short input may tell of a long output, which the host keeps in a file."""
+    try:
+        if any(len(text(event.payload.get("text"))) > run.LARGE for event in told.events):
+            run.apart(lambda: _record(told, notes))
+        else:
+            _record(told, notes)
+    except OSError as exc:
+        run.complain(exc)  # what cannot be written is lost; what can be said is not
 
 
 def _record(told: Told | None, notes: list[Note]) -> None:
@@ -82,11 +121,25 @@ def _record(told: Told | None, notes: list[Note]) -> None:
 def _in_short(data: bytes, size: int) -> bytes:
     """Something longer than is ever taken in: whose it is, how long, and how it begins."""
     head = data[:_HEAD].decode("utf-8", "replace")
-    fields = {}
-    for name in ("session_id", "cwd", "hook_event_name", "tool_name", "tool_use_id"):
-        found = re.search(_FIELD % name, data[: 1 << 20].decode("utf-8", "replace"))
-        if found:
-            fields[name] = found[1]
+    start = data[: 1 << 20].decode("utf-8", "replace")
+    fields: Json = _fields(start, _SHORT)
+    fields["tool_input"] = _fields(start, _ABOUT)
     told = f"[{size} bytes, which is more than is kept; they begin so]\n{head}"
     fields |= {"tool_response": told, "prompt": told, "error": told, "last_assistant_message": told}
     return json.dumps(fields).encode()
+
+
+def _fields(start: str, names: tuple[str, ...]) -> Json:
+    found: Json = {}
+    for name in names:
+        seen = re.search(_FIELD % name, start)
+        if seen:
+            found[name] = _string(seen[1])
+    return found
+
+
+def _string(quoted: str) -> str:
+    try:
+        return str(json.loads(quoted, strict=False))
+    except ValueError:
+        return quoted

@@ -53,6 +53,7 @@ class Desk:
         """Load what the first question would wait for."""
         self._hf.index()
         self._hf.recall("holdfast", 1)
+        self._hf.counter().count("holdfast")
 
     def answer(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """What is asked for; a HoldfastError says what is wrong with it."""
@@ -113,12 +114,16 @@ class Desk:
             prepared.take(self._hf.folder, whom, Disk())
 
     def prepare(self) -> None:
-        """Once nothing happens any more, make the page each agent's next session begins with."""
+        """Take in what was recorded, so that no question waits for that.
+
+        Once nothing happens any more, make the page each agent's next session begins with.
+        """
         for desk in list(self._desks.values()):
             desk.sweep()
         head = self._hf.log.head().event_seq
         if head != self._seen[0]:
             self._seen = (head, time.monotonic())
+            self._hf.index()
         if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
             return
         self._made, generation = head, self._hf.log.head().generation

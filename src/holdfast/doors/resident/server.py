@@ -39,33 +39,28 @@ def serve(home: str, root: str, folder: str, lock: Lock) -> int:
     with holdfast.open(home, path=root) as hf:
         desk = Desk(hf)
         desk.warm()
-        with suppress(FileNotFoundError):
-            os.unlink(RESIDENT_SOCKET)  # of one that died: we have its lock
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
-            door.bind(RESIDENT_SOCKET)
-            os.chmod(RESIDENT_SOCKET, 0o600)
-            door.listen(64)
-            door.settimeout(_TICK)
-            try:
-                Server(desk, door, lock).run()
-            finally:
-                os.unlink(RESIDENT_SOCKET)
-                desk.close()
+        server = Server(desk, lock)
+        try:
+            server.run()
+        finally:
+            server.close()
+            desk.close()
     return 0
 
 
 class Server:
     """One door, a few workers."""
 
-    def __init__(self, desk: Desk, door: socket.socket, lock: Lock) -> None:
+    def __init__(self, desk: Desk, lock: Lock) -> None:
         self._desk = desk
-        self._door = door
+        self._door, self._place = _opened()
         self._lock = lock
         self._hooks = desk.settings
         self._busy = threading.Semaphore(self._hooks.clients)
         self._asked = time.monotonic()
         self._code = _code()
         self._stop = threading.Event()
+        self._preparing = threading.Lock()
 
     def run(self) -> None:
         """Until somebody says so, nobody asks any more, or this is not the process it should be."""
@@ -76,7 +71,8 @@ class Server:
                 try:
                     line, _ = self._door.accept()
                 except TimeoutError:
-                    self._quiet()
+                    self._reachable()
+                    pool.submit(self._quiet)
                     continue
                 self._asked = time.monotonic()
                 if _ours(line) and self._busy.acquire(blocking=False):
@@ -89,11 +85,27 @@ class Server:
         large = _megabytes() > self._hooks.memory_mb
         return idle or large or _code() != self._code or not self._lock.still_the_one()
 
+    def _reachable(self) -> None:
+        """Whoever took the socket away, or put another in its place, finds it there again."""
+        if _socket_inode() != self._place:
+            self._door.close()
+            self._door, self._place = _opened()
+
+    def close(self) -> None:
+        """Nobody can knock any more."""
+        self._door.close()
+        if _socket_inode() == self._place:
+            os.unlink(RESIDENT_SOCKET)
+
     def _quiet(self) -> None:
+        if not self._preparing.acquire(blocking=False):
+            return  # somebody is at it
         try:
             self._desk.prepare()
         except Exception as exc:  # noqa: BLE001  (what is prepared is a courtesy; the log says what failed)
             _note(exc)
+        finally:
+            self._preparing.release()
 
     def _answer(self, line: socket.socket) -> None:
         try:
@@ -126,6 +138,26 @@ class Server:
             thanked = False
         if not thanked:
             self._desk.too_late(wanted, said)
+
+
+def _opened() -> tuple[socket.socket, int]:
+    """The door others knock at, and its inode; what lies in its place is nobody's: we have the lock."""
+    with suppress(FileNotFoundError):
+        os.unlink(RESIDENT_SOCKET)
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    door.bind(RESIDENT_SOCKET)
+    os.chmod(RESIDENT_SOCKET, 0o600)
+    door.listen(64)
+    door.settimeout(_TICK)
+    return door, _socket_inode()
+
+
+def _socket_inode() -> int:
+    """Which socket lies where others look for it; 0 for none."""
+    try:
+        return os.lstat(RESIDENT_SOCKET).st_ino
+    except OSError:
+        return 0
 
 
 def _line_of(line: socket.socket) -> bytes:
