@@ -48,11 +48,12 @@ Row = dict[str, Any]
 
 
 def filled(scene: Scene, size: int) -> list[str]:
-    """Record so many turns in sessions of forty; what was said in them."""
+    """Record and index so many turns in sessions of forty; what was said in them."""
     said = list(islice(texts(), size))
     with holdfast.open(str(scene.home), path=scene.root) as hf:
         for start in range(0, size, _BATCH):
             hf.record([_turn(at, said[at]) for at in range(start, min(start + _BATCH, size))])
+        hf.index()
     return said
 
 

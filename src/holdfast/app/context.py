@@ -48,7 +48,7 @@ class Composer:
         self._s = s
         self._hf = s._hf
         self._wanted = wanted
-        showing = Showing(self._hf, s.principal)
+        showing = Showing(self._hf, s.principal, lately=True)
         self._sheet = Sheet(wanted, self._hf.counter(wanted.model), showing)
         self._heard: dict[int, list[Event]] = {}
         self._stands: dict[str, Standing] = {}

@@ -34,6 +34,7 @@ from .recalling import Recalling
 from .remembering import Remembering
 from .reserved import Opening, Reserved
 from .session import Session, When
+from .showing import Lately
 from .telling import not_there
 
 #: the id of a memory; a session may be called anything else
@@ -85,6 +86,8 @@ class Holdfast(Remembering, Recalling):
         self._unseen = 0
         #: the time of the newest event, as of a position of the log
         self.newest: tuple[Position | None, str] = (None, "")
+        #: events that contexts show again and again
+        self.lately = Lately()
 
     @property
     def notices(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +18,7 @@ from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq
 from holdfast.model.packs import Shown
+from holdfast.ports.log import EventLog
 from holdfast.text.excerpt import excerpt
 from holdfast.views import knowledge
 from holdfast.views.memories import MemoryView, is_memory_id
@@ -26,14 +29,45 @@ if TYPE_CHECKING:
     from .holdfast import Holdfast
 
 _Key = tuple[str, str, str, int, tuple[int, ...], tuple[str, ...]]
+#: events kept at hand; the entries of a few sessions
+_LATELY = 500
+
+
+class Lately:
+    """Events of a log that were read lately; an erasure takes all of them away."""
+
+    def __init__(self) -> None:
+        self._generation = 0
+        self._events: OrderedDict[str, Event] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def find(self, log: EventLog, generation: int, event_id: str) -> Event | None:
+        """The event of that id."""
+        with self._lock:
+            if generation != self._generation:
+                self._events.clear()
+                self._generation = generation
+            found = self._events.get(event_id)
+        if found is None and (found := log.find(event_id)) is not None:
+            with self._lock:
+                if generation == self._generation:
+                    self._events[event_id] = found
+                    if len(self._events) > _LATELY:
+                        self._events.popitem(last=False)
+        return found
 
 
 class Showing:
-    """Makes the items of entries, each once; the project of an entry may be a reserved one."""
+    """Makes the items of entries, each once; the project of an entry may be a reserved one.
 
-    def __init__(self, hf: Holdfast, user: str) -> None:
+    With `lately`, what was read for an earlier context is not read again.
+    """
+
+    def __init__(self, hf: Holdfast, user: str, *, lately: bool = False) -> None:
         self._hf = hf
         self._user = user
+        self._lately = lately
+        self._generations: dict[str, int] = {}
         self._made: dict[_Key, Item] = {}
         self._whole: dict[_Key, Item] = {}
         self._rows: dict[str, Memory] = {}
@@ -104,10 +138,18 @@ class Showing:
 
     def event(self, home: Holdfast, event_id: str) -> Event:
         """An event of a log, with its words."""
-        found = home.log.find(event_id)
+        found = self._find(home, event_id)
         if found is None or found.erased:
             raise Erased(f"{event_id} was taken out of the log")
         return found
+
+    def _find(self, home: Holdfast, event_id: str) -> Event | None:
+        if not self._lately:
+            return home.log.find(event_id)
+        project = home.project.id
+        if project not in self._generations:
+            self._generations[project] = home.log.head().generation
+        return home.lately.find(home.log, self._generations[project], event_id)
 
     def memory(self, home: Holdfast, memory_id: str, seq: int) -> Memory:
         """A memory as the events up to one of them made it."""

@@ -51,8 +51,7 @@ class Desk:
 
     def warm(self) -> None:
         """Load what the first question would wait for."""
-        self._hf.index()
-        self._hf.recall("holdfast", 1)
+        self._catch_up()
         self._hf.counter().count("holdfast")
 
     def answer(self, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -113,6 +112,10 @@ class Desk:
         if self._hf.log.head().generation != generation:
             prepared.take(self._hf.folder, whom, Disk())
 
+    def _catch_up(self) -> None:
+        """Take in what a question would otherwise wait for; slow vectors come behind."""
+        self._hf.recall("holdfast", 1)
+
     def prepare(self) -> None:
         """Take in what was recorded, so that no question waits for that.
 
@@ -123,7 +126,7 @@ class Desk:
         head = self._hf.log.head().event_seq
         if head != self._seen[0]:
             self._seen = (head, time.monotonic())
-            self._hf.index()
+            self._catch_up()
         if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
             return
         self._made, generation = head, self._hf.log.head().generation
