@@ -9,6 +9,7 @@ from pathlib import Path
 from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli import app
 from holdfast.model import settings
+from holdfast.model.compact import CompactSettings, ItemSettings
 from holdfast.model.compose import AgentDefaults, ComposeSettings, Shares
 from holdfast.model.embed import EmbedSettings
 from holdfast.model.events import EVENT_TYPES
@@ -43,6 +44,8 @@ def settings_page() -> str:
         ("compose.shares", Shares),
         ("compose.agents.NAME", AgentDefaults),
         ("hooks", HookSettings),
+        ("compact", CompactSettings),
+        ("items", ItemSettings),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):

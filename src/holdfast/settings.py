@@ -17,6 +17,7 @@ from platformdirs import user_config_path, user_data_path
 
 from holdfast.capture.place import MARKER
 from holdfast.errors import Denied, Invalid
+from holdfast.model.compact import CompactSettings, ItemSettings
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.hooks import HookSettings
@@ -33,6 +34,8 @@ _TABLES: dict[str, Any] = {
     "embed": EmbedSettings,
     "compose": ComposeSettings,
     "hooks": HookSettings,
+    "compact": CompactSettings,
+    "items": ItemSettings,
 }
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
@@ -44,6 +47,8 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "embed": frozenset(),
     "compose": frozenset(),
     "hooks": frozenset(),
+    "compact": frozenset(),
+    "items": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -66,6 +71,8 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         embed=_embed(tables["embed"]),
         compose=msgspec.convert(tables["compose"], ComposeSettings),
         hooks=msgspec.convert(tables["hooks"], HookSettings),
+        compact=msgspec.convert(tables["compact"], CompactSettings),
+        items=msgspec.convert(tables["items"], ItemSettings),
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
     )
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from .compact import CompactSettings, ItemSettings
 from .compose import ComposeSettings
 from .embed import EmbedSettings
 from .hooks import HookSettings
@@ -78,5 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     embed: EmbedSettings = EmbedSettings()
     compose: ComposeSettings = ComposeSettings()
     hooks: HookSettings = HookSettings()
+    compact: CompactSettings = CompactSettings()
+    items: ItemSettings = ItemSettings()
     #: the key of an embedding endpoint; from the environment only
     embed_key: str | None = None

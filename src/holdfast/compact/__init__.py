@@ -1,0 +1,1 @@
+"""What leaves a window and what stays in its place; what leaves is recovered from the log."""

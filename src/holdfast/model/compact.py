@@ -1,0 +1,100 @@
+"""How a window is kept small: when, what leaves it, and what stays in its place."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from .compose import Tokens
+from .recall import Share
+
+Strategy = Literal["adaptive", "sliding_window", "token_truncation", "recursive_summarization"]
+Trigger = Literal["tokens", "turns", "idle", "gate"]
+Some = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Hours = Annotated[float, msgspec.Meta(gt=0, le=87_600)]
+Days = Annotated[float, msgspec.Meta(gt=0, le=36_500)]
+
+#: what each kind of item is worth when it was just saved; a kind of one's own is worth the last
+_TYPE_WEIGHTS = {
+    "TASK": 1.0,
+    "PRD_SECTION": 0.8,
+    "CODE": 0.7,
+    "ERROR": 0.6,
+    "TEST_RESULT": 0.5,
+    "": 0.5,
+}
+
+
+class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When a conversation is compacted, and what of it stays."""
+
+    #: how it is decided what leaves
+    strategy: Strategy = "adaptive"
+    #: what begins a compaction by itself; () for nothing but the hard limit
+    triggers: tuple[Trigger, ...] = ("tokens", "turns", "idle", "gate")
+    #: of the window: from here on what recall put in is ranked anew against the present prompt
+    curate_at: Share = 0.4
+    #: from here on items leave
+    compact_at: Share = 0.5
+    #: what is left afterwards, so that the next compaction is far away
+    compact_to: Share = 0.25
+    #: from here on the whole working context is saved
+    flash_at: Share = 0.8
+    #: the same as a number of tokens; None for the share alone
+    flash_tokens: Tokens | None = None
+    #: never passed
+    most: Share = 0.85
+    #: turns after which a window of the conversation slides
+    turns: Some = 30
+    #: without a word for so long, a session is summarised
+    idle_hours: Hours = 1.0
+
+    #: what likeness to the prompt counts
+    similarity: Weight = 0.6
+    #: what having been said lately counts
+    recency: Weight = 0.2
+    #: how fast that fades
+    recency_hours: Hours = 6.0
+    #: what being marked as important counts
+    importance: Weight = 0.1
+    #: an item with this score or more stays
+    keep: Weight = 0.7
+    #: an item with this score or less leaves; what lies between is summarised
+    drop: Weight = 0.3
+    #: the last so many items stay
+    recent: Some = 10
+
+    #: summarise what lies between, or keep it in short form by rule
+    summarize: bool = True
+    #: tokens of one summary
+    summary_tokens: Some = 500
+    #: tokens of the lines that name what left: of the room after a compaction, this share at most
+    lines: Share = 0.3
+    #: one line stands for so many tokens of what left at most, so that it can be shown whole on request
+    span_tokens: Some = 2_000
+
+    #: keep a copy of what left beside the log
+    cold: bool = True
+    #: for so long it is found by a search; afterwards by its handle
+    cold_days: Days = 30.0
+
+
+class ItemSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How items that agents save are weighed."""
+
+    #: what your own kinds are worth when they were just saved; yours before ours
+    weights: dict[str, Weight] = {}
+    #: days after which an item nobody reads is worth a third
+    decay_days: Days = 7.0
+    #: from here on an item is hot: always loaded
+    hot: Weight = 0.8
+    #: from here on warm: loaded on demand; below it is cold
+    warm: Weight = 0.4
+
+
+def type_weight(kind: str, settings: ItemSettings) -> float:
+    """What an item of a kind is worth when it was just saved."""
+    own = settings.weights.get(kind)
+    return _TYPE_WEIGHTS.get(kind, _TYPE_WEIGHTS[""]) if own is None else own
