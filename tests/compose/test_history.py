@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from holdfast.compose import history, render
 from holdfast.compose.history import Turns, begins, openings
-from holdfast.compose.items import said
 from holdfast.compose.render import Part
 from holdfast.model.epochs import Epoch, Injected
 from holdfast.model.events import Event
+from holdfast.text.spoken import said
 from tests.compose.happenings import conversations, count, event, turns
 from tests.compose.marks import blocks
 from tests.property.effort import examples

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from holdfast.capture.stamp import fresh_id
 from holdfast.compose import history
 from holdfast.compose.choosing import Chooser, Chosen, Room
-from holdfast.compose.items import said
 from holdfast.compose.render import Part
 from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, offered
 from holdfast.errors import Conflict, Erased, Limit
@@ -20,6 +19,7 @@ from holdfast.model.events import Event
 from holdfast.model.memories import plain
 from holdfast.model.packs import Pack, Shown
 from holdfast.model.recall import Found
+from holdfast.text.spoken import said
 from holdfast.views import state as views
 from holdfast.views.epochs import EpochView, asked, follows
 from holdfast.views.runner import Reading

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.capture.parse import NOTES
 from holdfast.compose import history, render
-from holdfast.compose.items import beyond, said
 from holdfast.documents.whole import whole as whole_document
 from holdfast.errors import Invalid, NotFound
 from holdfast.model import memories as model
@@ -23,6 +22,7 @@ from holdfast.model.memories import Memory
 from holdfast.model.packs import Expanded, Shown, Topic
 from holdfast.text.passages import split
 from holdfast.text.quoting import quoted
+from holdfast.text.spoken import beyond, said
 from holdfast.views import state as views
 from holdfast.views.epochs import EpochView
 from holdfast.views.memories import is_memory_id

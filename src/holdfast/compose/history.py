@@ -12,11 +12,12 @@ import msgspec
 
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
+from holdfast.model.pairs import name, starts
 from holdfast.text.levels import fitted
+from holdfast.text.spoken import beyond, said, shortened_as
 from holdfast.views.transcript import SPOKEN
 
 from . import render
-from .items import beyond, said, shortened_as
 from .render import Part
 
 #: what of a conversation is shown: its words and deeds, not that memory was searched
@@ -120,36 +121,18 @@ def _place(events: Sequence[Event], n: int) -> int:
     return events[-1].event_seq + 1 if events else 0
 
 
-def starts(events: Sequence[Event]) -> list[int]:
-    """The places from where on every result has its call; some never had one."""
-    calls: dict[str, list[int]] = {}
-    parted: set[int] = set()
-    for n, event in enumerate(events):
-        if event.kind == "tool_call":
-            calls.setdefault(_name(event), []).append(n)
-        elif event.kind == "tool_result" and calls.get(_name(event)):
-            parted.update(range(calls[_name(event)].pop(0) + 1, n + 1))
-    return [n for n in range(len(events)) if n not in parted]
-
-
 def answered(events: Sequence[Event]) -> int:
     """The place from where on every result has its call: no model takes one without."""
     calls: dict[str, list[int]] = {}
     start = 0
     for n, event in enumerate(events):
         if event.kind == "tool_call":
-            calls.setdefault(_name(event), []).append(n)
+            calls.setdefault(name(event), []).append(n)
         elif event.kind == "tool_result":
-            waiting = calls.get(_name(event))
+            waiting = calls.get(name(event))
             if not waiting or waiting.pop(0) < start:
                 start = n + 1
     return start
-
-
-def _name(event: Event) -> str:
-    """What a call and its result are known by."""
-    given = event.payload if isinstance(event.payload, dict) else {}
-    return str(given.get("call_id") or given.get("tool"))
 
 
 def parts(

@@ -6,11 +6,9 @@ An item is made from the log alone, so the same record gives the same item for e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from holdfast.capture.parse import NOTES
 from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, levels_from
@@ -18,15 +16,10 @@ from holdfast.text.choose import MARK
 from holdfast.text.excerpt import excerpt
 from holdfast.text.levels import Levels, levels, shown_as
 from holdfast.text.levels import whole as with_steps
+from holdfast.text.spoken import PERSON, beyond, said, shortened_as, speaker
 
 #: raised when an item of the same record would be another one; earlier ways are kept for replay
 RULES = 1
-#: kinds of events, and by which rules they are shortened
-_SHORTENED = {"tool_result": "tool_output", "tool_call": "tool_output", "error": "tool_output"}
-_SPEAKERS = {"user_message": "user", "model_message": "assistant"}
-#: the trust of what the person said
-PERSON = 3
-_FOREIGN = 0
 _DATE = len("2026-01-01")
 #: characters within which a passage that is a part says so, behind a fence and a language
 _EDGE = 24
@@ -142,20 +135,6 @@ def _of_text(kind: str, text: str, *, whole: bool) -> tuple[str, ...]:
     return (text,) * 4 if whole else falling(_each(shown_as(kind, text)))
 
 
-def shortened_as(event: Event) -> str:
-    """By which rules an event is shortened."""
-    return _SHORTENED.get(event.kind, "turn")
-
-
-def beyond(event: Event) -> bool:
-    """Is there more of it than stands in its line?"""
-    notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
-    return any(
-        isinstance(note, dict) and "blob" in note
-        for note in (notes if isinstance(notes, list) else ())
-    )
-
-
 def of_document(
     event: Event, part: str, passage: str, span: tuple[int, ...], *, whole: bool = False
 ) -> Item:
@@ -232,37 +211,6 @@ def corrected(number: int, old: str, new: Item) -> Item:
         levels=falling(told),
         beside=(str(number), old),
     )
-
-
-def said(event: Event) -> str:
-    """What an event says, without who says it and which call it answers."""
-    given = event.payload if isinstance(event.payload, dict) else {}
-    if event.text or event.kind in _SPEAKERS:
-        return event.text
-    if event.kind == "tool_call":
-        return _json(given.get("input", {}))
-    if event.kind == "validation_gate":
-        verdict = "passed" if given.get("passed") is True else "failed"
-        return f"gate {given.get('gate')} {verdict}"
-    return event.words
-
-
-def _json(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
-
-
-def speaker(event: Event) -> str:
-    """Who says it: a person by name, everybody and everything else by what it is."""
-    given = event.payload if isinstance(event.payload, dict) else {}
-    named = str(given.get("speaker") or given.get("tool") or "")
-    if event.kind == "user_message" and event.trust == PERSON:
-        return named or "user"
-    what = _SPEAKERS.get(event.kind) or event.kind.replace("_", " ")
-    if event.trust == _FOREIGN:
-        what = f"{event.origin}, {what}"
-    elif event.kind == "user_message":
-        what = f"second hand, {what}"
-    return f"{what} {named or ('' if event.kind in _SPEAKERS else event.agent or '')}".rstrip()
 
 
 def falling(given: Sequence[str]) -> tuple[str, ...]:

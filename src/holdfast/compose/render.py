@@ -14,8 +14,9 @@ import msgspec
 
 from holdfast.model.events import Event
 from holdfast.text.quoting import indented, quoted, quoted_json
+from holdfast.text.spoken import PERSON, speaker
 
-from .items import PERSON, Item, speaker
+from .items import Item
 
 #: raised when the same record would be written differently; earlier ways are kept for replay
 VERSION = 1
