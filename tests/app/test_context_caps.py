@@ -205,7 +205,7 @@ def test_what_does_not_fit_the_window_is_named_and_the_rest_is_there(life: Life)
     pack = life.context("service", window=600, budget=100)
     assert pack.tokens <= 600
     assert "question 29 about" in pack.text
-    assert "question 0 about" not in pack.text
+    assert "question 0 about the port" not in pack.text
     assert blocks(pack.sections["history"])[0].mark == "earlier"
 
 

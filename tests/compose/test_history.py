@@ -186,9 +186,11 @@ def test_it_only_grows(
 ) -> None:
     events, epoch, added = given
     made = Turns(4_000, count)
-    whole = history.parts(made, epoch, events, added, 1)
+    whole = history.parts(made, epoch, events, added, history.left_out(1, epoch.history_from))
     heard = data.draw(st.integers(epoch.position, max(epoch.position, len(events))))
-    earlier = history.parts(made, epoch, events[:heard], added, 1)
+    earlier = history.parts(
+        made, epoch, events[:heard], added, history.left_out(1, epoch.history_from)
+    )
     assert whole[: len(earlier)] == earlier
 
 
@@ -198,7 +200,13 @@ def test_every_event_and_every_addition_stands_once_where_it_was(
     given: tuple[list[Event], Epoch, dict[str, list[Part]]],
 ) -> None:
     events, epoch, added = given
-    made = blocks(render.text_of(history.parts(Turns(4_000, count), epoch, events, added, 1)))
+    made = blocks(
+        render.text_of(
+            history.parts(
+                Turns(4_000, count), epoch, events, added, history.left_out(1, epoch.history_from)
+            )
+        )
+    )
     marks = [block.mark for block in made]
     assert marks.count("earlier") == (epoch.history_from > 1)
     assert "earlier" not in marks[1:]

@@ -64,8 +64,13 @@ class Sheet:
 
     def talk(self, epoch: Epoch, events: Sequence[Event], first: int) -> list[Part]:
         """The conversation, with what was added to it; what is left out is named if there is room."""
-        named = first if self.budget.history > _NAMING else epoch.history_from
-        return history.parts(self.turns, epoch, events, self.added(epoch), named)
+        before: list[tuple[int, Part]] = []
+        if epoch.past:
+            held = self.showing.compaction(epoch.past)
+            before, first = render.past(held.past), held.through + 1
+        if self.budget.history > _NAMING:
+            before += history.left_out(first, epoch.history_from)
+        return history.parts(self.turns, epoch, events, self.added(epoch), before)
 
     def room(self, epoch: Epoch, events: Sequence[Event], left: int, new_tokens: int) -> Room:
         """What a turn may add: much at the beginning of an epoch, little afterwards."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.compose import history
+from holdfast.compose import history, render
 from holdfast.compose.choosing import Chooser, Chosen, Room
 from holdfast.compose.render import Part
 from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, offered
@@ -27,6 +27,7 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting
 from .assembling import Sheet
+from .filling import Filling
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
 from .showing import Showing
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
 
 #: so often a context is made anew because another one of the same session was faster
 _MOST_TRIES = 50
+#: why an epoch begins
+_FULL, _FILLING = "the window is full", "the window is filling up"
+_COMPACTED = "the conversation was compacted"
 
 
 class Composer:
@@ -52,6 +56,8 @@ class Composer:
         self._sheet = Sheet(wanted, self._hf.counter(wanted.model), showing)
         self._heard: dict[int, list[Event]] = {}
         self._stands: dict[str, Standing] = {}
+        self._stayed: dict[str, list[Event]] = {}
+        self._filling = Filling(s, self._sheet, wanted)
 
     def compose(self) -> Pack | None:
         """The context, written down and handed out; None when another one was faster."""
@@ -66,7 +72,7 @@ class Composer:
 
     def _made(self, known: Epochs) -> Assembled:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
-        why = "the first" if epoch is None else self._cannot_go_on(epoch, known.compacted)
+        why = "the first" if epoch is None else self._cannot_go_on(epoch, known)
         if epoch is not None and not why:
             found = self._found(epoch, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
@@ -102,25 +108,29 @@ class Composer:
                 return True
         return False
 
-    def _cannot_go_on(self, epoch: Epoch, compacted: int) -> str:
+    def _cannot_go_on(self, epoch: Epoch, known: Epochs) -> str:
         """Why the beginning of the context cannot stay as it is; empty when it can."""
-        if epoch.event_seq < compacted:
+        if epoch.event_seq < known.compacted:
             return "the host has shortened its conversation"
+        if epoch.past != known.past:
+            return _COMPACTED
         if epoch.generation != self._wanted.generation:
             return "something was erased"
         try:
             broken = self._standing(epoch).broken()
         except Erased as exc:
             return str(exc)
-        events = self._shown_talk(epoch)
-        if not broken and sum(map(self._sheet.turns.tokens, events)) > self._sheet.budget.history:
-            return "the window is full"
+        if not broken and self._talk_tokens(epoch) > self._sheet.budget.history:
+            return _FULL
         return broken
 
     def _lacks(self, made: Assembled) -> str:
         """Why a context that goes on is not good enough; empty when it is."""
         if not self._fits(made.parts):
-            return "the window is full"
+            return _FULL
+        talk, past = self._talk_tokens(made.epoch), made.epoch.past
+        if self._filling.compacts(self._sheet.size(made.parts), talk, past):
+            return _FILLING
         weighed = made.chosen.weighed
         no_room = ("budget", "share", "cap")
         if any(one.shown.kind == "correction" and one.verdict in no_room for one in weighed):
@@ -134,22 +144,13 @@ class Composer:
 
     def _anew(self, known: Epochs, why: str) -> Assembled:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
-        stable = self._stable(known.number)
-        known = replace(known, number=known.number + len(stable.shown))
-        events = self._spoken(known.compacted)
-        sizes = [self._sheet.turns.tokens(event) for event in events]
-        refill = self._wanted.compose.history_refill
+        stable, before = self._stable(known.number), known.past
+        known = replace(self._compacted(known), number=known.number + len(stable.shown))
+        if known.past != before and why in (_FULL, _FILLING):
+            why = _COMPACTED
         room = self._sheet.budget.total - self._sheet.budget.stable
         found: Found | None = None
-        for opening in history.openings(events, sizes, self._sheet.budget.history, refill):
-            epoch = Epoch(
-                id=fresh_id("epo"),
-                event_seq=0,
-                key=self._wanted.key(),
-                history_from=max(opening.first, known.compacted),
-                pinned=opening.pinned,
-                shown=stable.shown,
-            )
+        for epoch in self._epochs(known, stable):
             found = found or self._found(epoch, room)
             made = self._assembled(epoch, known, found)
             if self._fits(made.parts):
@@ -158,6 +159,32 @@ class Composer:
             f"a context of {self._sheet.size(made.parts)} tokens does not fit a window of "
             f"{self._wanted.window}; a smaller budget= would help"
         )
+
+    def _epochs(self, known: Epochs, stable: Chosen) -> Iterator[Epoch]:
+        """Where the conversation may begin: the best first, then less and less of it."""
+        refill = self._wanted.compose.history_refill
+        for past in dict.fromkeys((known.past, "")):
+            begin = max(known.through + 1 if past else 0, known.compacted)
+            events = self._spoken(begin)
+            sizes = [self._sheet.turns.tokens(event) for event in events]
+            left = self._sheet.budget.history - (self._past_tokens(past) if past else 0)
+            for opening in history.openings(events, sizes, max(0, left), refill):
+                yield Epoch(
+                    id=fresh_id("epo"),
+                    event_seq=0,
+                    key=self._wanted.key(),
+                    history_from=max(opening.first, begin),
+                    pinned=opening.pinned,
+                    past=past,
+                    shown=stable.shown,
+                )
+
+    def _compacted(self, known: Epochs) -> Epochs:
+        """The same after a compaction, where one is due."""
+        talk = [*self._kept(known.past), *self._spoken(max(known.through + 1, known.compacted))]
+        tokens = sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(known.past)
+        made = self._filling.compacted(tokens, known.past) if talk else None
+        return known if made is None else replace(known, past=made.id, through=made.through)
 
     def _stable(self, number: int) -> Chosen:
         budget = self._sheet.budget
@@ -226,9 +253,35 @@ class Composer:
         return self._heard[first]
 
     def _shown_talk(self, epoch: Epoch) -> list[Event]:
-        """The conversation as an epoch shows it."""
+        """The conversation as an epoch shows it, as it was said."""
         pinned = list(at(self._hf, [epoch.pinned])) if epoch.pinned else []
-        return [*filter(history.spoken, pinned), *self._spoken(epoch.history_from)]
+        return [
+            *self._kept(epoch.past),
+            *filter(history.spoken, pinned),
+            *self._spoken(epoch.history_from),
+        ]
+
+    def _kept(self, past: str) -> list[Event]:
+        """What a compaction left as it was."""
+        if not past:
+            return []
+        if past not in self._stayed:
+            seqs = list(self._sheet.showing.compaction(past).past.kept)
+            self._stayed[past] = list(filter(history.spoken, at(self._hf, seqs)))
+        return self._stayed[past]
+
+    def _talk_tokens(self, epoch: Epoch) -> int:
+        talk = self._shown_talk(epoch)
+        return sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(epoch.past)
+
+    def _past_tokens(self, past: str) -> int:
+        return sum(map(self._sheet.turns.tokens, self._kept(past))) + self._spans_tokens(past)
+
+    def _spans_tokens(self, past: str) -> int:
+        if not past:
+            return 0
+        held = self._sheet.showing.compaction(past).past
+        return self._sheet.size([part for _, part in render.past(held)])
 
     def _found(self, epoch: Epoch, room: int) -> Found:
         return situation.found_for(self._s, self._wanted, self._seen(epoch), room)

@@ -140,6 +140,7 @@ def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
         "why": made.why,
         "history_from": made.epoch.history_from,
         "pinned": made.epoch.pinned,
+        **({"past": made.epoch.past} if made.epoch.past else {}),
         "position": made.position,
         "shown": record.entries(made.epoch.shown),
         "candidates": record.candidates(made.stable.weighed if made.stable else ()),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.capture.parse import NOTES
 from holdfast.capture.stamp import timestamp
 from holdfast.compose import history, record, render
 from holdfast.compose.record import Assembly, Beginning
 from holdfast.compose.render import Part
-from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, Limit, NotFound
+from holdfast.errors import Damaged, Erased, Invalid, Limit, NotFound
 from holdfast.model.epochs import Epoch, Epochs
 from holdfast.model.events import Event
 from holdfast.model.packs import Pack, Receipt, SectionFigures, Shown, Weighed
@@ -23,6 +22,7 @@ from holdfast.views.scratchpad import Scratchpads
 from holdfast.views.view import session_key
 
 from .assembling import Sheet
+from .bodies import payload
 from .packing import written
 from .showing import Showing
 from .wanting import Wanted, generation
@@ -162,19 +162,20 @@ def recorded(hf: Holdfast, pack_id: str, user: str) -> Recorded:
 
 
 def _read(hf: Holdfast, event: Event) -> Recorded:
-    said = record.read(_payload(hf, event), Assembly)
+    said = record.read(payload(hf, event), Assembly)
     began = hf.log.find(said.epoch)
     if began is None or began.erased:
         raise Erased("its epoch is not there any more")
     if began.kind != "epoch_started" or _whose(began) != _whose(event):
         raise Damaged(f"{said.epoch} is no epoch of its session")
-    start = record.read(_payload(hf, began), Beginning)
+    start = record.read(payload(hf, began), Beginning)
     known = known_before(hf, event, began.event_seq - 1, Epochs(last_pack=start.after))
     epoch = next((one for one in known.epochs if one.id == began.event_id), None)
     if epoch is None:
         raise Damaged(f"{said.epoch} had ended before")
     if not all(map(can_be, (*epoch.everything(), *shown_in(said.shown)))):
         raise Damaged("its entries cannot be read")
+    kept = _kept(hf, event, epoch)
     return Recorded(
         event=event,
         began=began,
@@ -184,8 +185,8 @@ def _read(hf: Holdfast, event: Event) -> Recorded:
         epoch=epoch,
         talk=tuple(
             one
-            for one in spoken(hf, event, said.position, max(0, _earliest(epoch) - 1))
-            if one.event_seq >= epoch.history_from or one.event_seq == epoch.pinned
+            for one in spoken(hf, event, said.position, max(0, min(kept, default=1) - 1))
+            if one.event_seq >= epoch.history_from or one.event_seq in kept
         ),
         pad=_pad(hf, event, said.scratchpad),
         first=_first(hf, event),
@@ -220,41 +221,6 @@ def _tools(given: str) -> tuple[dict[str, Any], ...]:
         raise Damaged(f"its tools cannot be read: {exc}") from exc
 
 
-def _payload(hf: Holdfast, event: Event) -> Mapping[str, Any]:
-    """What an event says, all of it: what was too long for its line is read from its body."""
-    given = event.payload if isinstance(event.payload, dict) else {}
-    notes = given.get(NOTES)
-    bodies = {
-        note["path"]: note["blob"]
-        for note in (notes if isinstance(notes, list) else ())
-        if isinstance(note, dict)
-        and isinstance(note.get("path"), str)
-        and isinstance(note.get("blob"), str)
-    }
-    whole = _whole(hf, given, "", bodies) if bodies else given
-    return whole if isinstance(whole, dict) else given
-
-
-def _whole(hf: Holdfast, value: Any, path: str, bodies: Mapping[str, str]) -> Any:
-    if path in bodies:
-        try:
-            body = b"".join(hf.blobs.read(bodies[path]))
-            return body.decode("utf-8", "surrogatepass") if path else msgspec.json.decode(body)
-        except (HoldfastError, ValueError, msgspec.MsgspecError) as exc:
-            raise Damaged(f"a body of its record cannot be read: {exc}") from exc
-    if isinstance(value, dict):
-        return {
-            name: _whole(hf, one, f"{path}/{_escaped(name)}", bodies) for name, one in value.items()
-        }
-    if isinstance(value, list):
-        return [_whole(hf, one, f"{path}/{n}", bodies) for n, one in enumerate(value)]
-    return value
-
-
-def _escaped(name: str) -> str:
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 # ---- as things stood -------------------------------------------------------------------------
 
 
@@ -268,8 +234,12 @@ def known_before(hf: Holdfast, event: Event, after: int = 0, known: Epochs | Non
     return row
 
 
-def _earliest(epoch: Epoch) -> int:
-    return min(epoch.history_from, epoch.pinned or epoch.history_from)
+def _kept(hf: Holdfast, event: Event, epoch: Epoch) -> frozenset[int]:
+    """The places of events that an epoch shows whatever lies between, and that of its beginning."""
+    kept = {epoch.history_from, epoch.pinned or epoch.history_from}
+    if epoch.past:
+        kept.update(Showing(hf, event.user or "").compaction(epoch.past).past.kept)
+    return frozenset(kept)
 
 
 def spoken(hf: Holdfast, event: Event, position: int, after: int = 0) -> list[Event]:

@@ -125,17 +125,28 @@ class _Again:
         sheet, of = self._sheet, self._of
         caps = {name: sheet.budget.caps[name] for name in _STABLE}
         stable = self._chosen(of.at_first, Room(caps=caps, total=sheet.budget.stable))
-        events = spoken(self._hf, of.event, of.said.position, after=self._known.compacted)
+        events, kept, begin = self._talk()
         sizes = [sheet.turns.tokens(event) for event in events]
         refill = self._wanted.compose.history_refill
-        for opening in history.openings(events, sizes, sheet.budget.history, refill):
-            first, pinned = max(opening.first, self._known.compacted), opening.pinned
+        left = sheet.budget.history - sum(map(sheet.turns.tokens, kept))
+        for opening in history.openings(events, sizes, max(0, left), refill):
+            first, pinned = max(opening.first, begin), opening.pinned
             epoch = replace(of.epoch, history_from=first, pinned=pinned, shown=stable.shown)
             shown = [one for one in events if one.event_seq >= first or one.event_seq == pinned]
-            made = replace(self._assembled(epoch, shown), stable=stable)
+            made = replace(self._assembled(epoch, [*kept, *shown]), stable=stable)
             if self._fits(made):
                 return made
         raise Invalid(f"no such context fits a window of {self._wanted.window}")
+
+    def _talk(self) -> tuple[list[Event], list[Event], int]:
+        """What was said since the last compaction, what that one kept, and from where on."""
+        of, begin, kept = self._of, self._known.compacted, list[Event]()
+        if of.epoch.past:
+            held = self._sheet.showing.compaction(of.epoch.past)
+            begin = max(begin, held.through + 1)
+            kept = [one for one in of.talk if one.event_seq in held.past.kept]
+        events = spoken(self._hf, of.event, of.said.position, after=max(0, begin - 1))
+        return events, kept, begin
 
     def going_on(self) -> _Made:
         """A later one, if what stands before it fits the settings."""

@@ -14,6 +14,7 @@ from holdfast.compose import items
 from holdfast.compose.items import Item
 from holdfast.documents.whole import whole as whole_of
 from holdfast.errors import Erased
+from holdfast.model.compactions import Compaction
 from holdfast.model.documents import place_of
 from holdfast.model.events import Event
 from holdfast.model.memories import Memory, at_seq
@@ -24,6 +25,8 @@ from holdfast.views import knowledge
 from holdfast.views.memories import MemoryView, is_memory_id
 from holdfast.views.runner import Reading
 from holdfast.views.view import common_key
+
+from . import compactions
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -71,6 +74,7 @@ class Showing:
         self._made: dict[_Key, Item] = {}
         self._whole: dict[_Key, Item] = {}
         self._rows: dict[str, Memory] = {}
+        self._compactions: dict[str, Compaction] = {}
 
     def item(self, shown: Shown, *, whole: bool = False) -> Item:
         """What an entry shows, whole where no shorter levels are needed; Erased where it was erased."""
@@ -150,6 +154,13 @@ class Showing:
         if project not in self._generations:
             self._generations[project] = home.log.head().generation
         return home.lately.find(home.log, self._generations[project], event_id)
+
+    def compaction(self, event_id: str) -> Compaction:
+        """What a compaction of this project made of a window."""
+        if event_id not in self._compactions:
+            event = self.event(self._hf, event_id)
+            self._compactions[event_id] = compactions.read(self._hf, event)
+        return self._compactions[event_id]
 
     def memory(self, home: Holdfast, memory_id: str, seq: int) -> Memory:
         """A memory as the events up to one of them made it."""

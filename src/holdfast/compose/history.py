@@ -136,16 +136,32 @@ def answered(events: Sequence[Event]) -> int:
 
 
 def parts(
-    turns: Turns, epoch: Epoch, events: Sequence[Event], added: dict[str, list[Part]], first: int
+    turns: Turns,
+    epoch: Epoch,
+    events: Sequence[Event],
+    added: dict[str, list[Part]],
+    before: Sequence[tuple[int, Part]],
 ) -> list[Part]:
-    """The conversation with what earlier contexts of this epoch added, in the order it was shown."""
-    earlier = epoch.history_from > first
-    made = [render.left_out(first, epoch.history_from - 1)] if earlier else []
-    waiting = list(epoch.added)
+    """The conversation with what earlier contexts of this epoch added, in the order it was shown.
+
+    `before` are parts that stand for what is not shown, each behind the event of its place.
+    """
+    made: list[Part] = []
+    gone, waiting = list(before), list(epoch.added)
     for event in events:
+        while gone and gone[0][0] < event.event_seq:
+            made.append(gone.pop(0)[1])
         while waiting and waiting[0].position < event.event_seq:
             made += added[waiting.pop(0).pack]
         made.append(turns.part(event))
+    made += [part for _, part in gone]
     for one in waiting:
         made += added[one.pack]
     return made
+
+
+def left_out(first: int, history_from: int) -> list[tuple[int, Part]]:
+    """The mark for the beginning of a conversation that is not shown."""
+    if history_from <= first:
+        return []
+    return [(first - 1, render.left_out(first, history_from - 1))]

@@ -85,6 +85,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     why: str
     history_from: Whole
     pinned: Whole
+    #: the compaction whose past it shows; records of earlier versions know of none
+    past: str = ""
     position: Whole
     #: as `shown_in` reads it
     shown: str

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from holdfast.model.compactions import Past, Span
 from holdfast.model.events import Event
 from holdfast.text.quoting import indented, quoted, quoted_json
 from holdfast.text.spoken import PERSON, speaker
@@ -139,6 +140,23 @@ def _in_its_own_name(event: Event) -> bool:
 def left_out(first: int, last: int) -> Part:
     """A mark where the beginning of the conversation is not shown."""
     text = f'<hf:earlier expand="events {first}-{last}"></hf:earlier>'
+    return Part(section="history", text=text)
+
+
+def past(shown: Past) -> list[tuple[int, Part]]:
+    """What stands in the place of events that left, each with the last event it stands for."""
+    parts = [(span.last, _in_short(span)) for span in shown.shorts]
+    if shown.lines:
+        named = [f"events {one.first}-{one.last}: {_line(one.text)}" for one in shown.lines]
+        note = "left the window; expand what stands before a colon to see all of it"
+        text = "\n".join([f'<hf:earlier note="{note}">', *named, "</hf:earlier>"])
+        parts.insert(0, (0, Part(section="history", text=text)))
+    return parts
+
+
+def _in_short(span: Span) -> Part:
+    head = f'<hf:earlier expand="events {span.first}-{span.last}" note="in short">'
+    text = "\n".join([head, quoted(span.text).strip("\n"), "</hf:earlier>"])
     return Part(section="history", text=text)
 
 

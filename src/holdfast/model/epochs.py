@@ -32,6 +32,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     fixed: str = ""
     #: where the conversation begins in it
     history_from: int
+    #: the compaction that says what stands before that; empty for none
+    past: str = ""
     #: what the person had said last before that, where it is shown too
     pinned: int = 0
     #: the last event a context of it has taken in, and what was asked then
@@ -73,3 +75,6 @@ class Epochs(msgspec.Struct, frozen=True, kw_only=True):
     last_pack: str = ""
     #: the event that says that the host shortened its conversation last: nothing before it is shown
     compacted: int = 0
+    #: our own compaction that holds, and up to which event it says what is shown
+    past: str = ""
+    through: int = 0

@@ -33,7 +33,7 @@ class EpochView(PerSession):
     """
 
     name = "epochs"
-    version = 2
+    version = 3
     kinds = frozenset({"epoch_started", "context_assembled", "compacted"})
     row = Epochs
 
@@ -43,8 +43,8 @@ class EpochView(PerSession):
         known: Epochs = rows[key] or Epochs()
         said = event.payload if isinstance(event.payload, dict) else {}
         if event.kind == "compacted":
-            by_host = event.origin == "system" and said.get("by") == "host"
-            return {key: replace(known, compacted=event.event_seq)} if by_host else NOTHING
+            changed = _compacted(known, event, said)
+            return NOTHING if changed is known else {key: changed}
         if not follows(event, known.last_pack):
             return NOTHING
         shown = shown_in(said.get("shown"))
@@ -54,6 +54,18 @@ class EpochView(PerSession):
             return {key: replace(known, epochs=epochs, number=number)}
         grown = _added(known.epochs, event, said, shown)
         return {key: replace(known, epochs=grown, number=number, last_pack=event.event_id)}
+
+
+def _compacted(known: Epochs, event: Event, said: dict[str, Any]) -> Epochs:
+    """Shortened by its host, or by us: then the compaction that follows the one before it counts."""
+    if event.origin != "system":
+        return known
+    if said.get("by") == "host":
+        return replace(known, compacted=event.event_seq, past="", through=0)
+    if said.get("by") != "holdfast" or said.get("follows") != known.past:
+        return known
+    through = _number(said.get("through"))
+    return replace(known, past=event.event_id, through=min(through, event.event_seq))
 
 
 def follows(event: Event, last_pack: str) -> bool:
@@ -71,6 +83,7 @@ def _begun(
         key=_text(said.get("key")),
         history_from=_number(said.get("history_from")),
         pinned=_number(said.get("pinned")),
+        past=_text(said.get("past")),
         generation=_number(said.get("generation")),
         fixed=_text(said.get("fixed")),
         shown=shown,

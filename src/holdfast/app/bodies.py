@@ -1,0 +1,50 @@
+"""What an event says, all of it: what was too long for its line is read from its body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from holdfast.capture.parse import NOTES
+from holdfast.errors import Damaged, HoldfastError
+from holdfast.model.events import Event
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+
+def payload(hf: Holdfast, event: Event) -> Mapping[str, Any]:
+    """The payload of an event with its bodies."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    notes = given.get(NOTES)
+    bodies = {
+        note["path"]: note["blob"]
+        for note in (notes if isinstance(notes, list) else ())
+        if isinstance(note, dict)
+        and isinstance(note.get("path"), str)
+        and isinstance(note.get("blob"), str)
+    }
+    whole = _whole(hf, given, "", bodies) if bodies else given
+    return whole if isinstance(whole, dict) else given
+
+
+def _whole(hf: Holdfast, value: Any, path: str, bodies: Mapping[str, str]) -> Any:
+    if path in bodies:
+        try:
+            body = b"".join(hf.blobs.read(bodies[path]))
+            return body.decode("utf-8", "surrogatepass") if path else msgspec.json.decode(body)
+        except (HoldfastError, ValueError, msgspec.MsgspecError) as exc:
+            raise Damaged(f"a body of its record cannot be read: {exc}") from exc
+    if isinstance(value, dict):
+        return {
+            name: _whole(hf, one, f"{path}/{_escaped(name)}", bodies) for name, one in value.items()
+        }
+    if isinstance(value, list):
+        return [_whole(hf, one, f"{path}/{n}", bodies) for n, one in enumerate(value)]
+    return value
+
+
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

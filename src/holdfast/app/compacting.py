@@ -1,0 +1,165 @@
+"""The verb that compacts: weigh every chunk of a window, write down what becomes of it.
+
+What always holds: a compaction is one event, so whatever fails before it leaves the window as it was;
+what leaves keeps a handle and comes back verbatim from the log; nothing to gain, nothing recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from holdfast.capture.stamp import fresh_id
+from holdfast.compact import planning, scoring, strategies
+from holdfast.compact.chunks import Chunk, chunks
+from holdfast.compact.planning import Summarize, by_rule
+from holdfast.compose import history, render
+from holdfast.errors import Conflict
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Compaction, Decided, Past
+from holdfast.model.epochs import Epochs
+from holdfast.model.events import Draft, Event
+from holdfast.views.epochs import EpochView
+from holdfast.views.view import session_key
+
+from . import compactions, situation
+from .history import at
+from .showing import Showing
+
+if TYPE_CHECKING:
+    from .session import Session
+
+#: so often another compaction of the same session may be faster
+_MOST_TRIES = 10
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """How much a window is to hold afterwards."""
+
+    #: tokens of all that stands for the conversation up to now
+    tokens: int
+    #: the whole window; None where nobody said
+    window: int | None = None
+
+
+class Compactor:
+    """Compacts the window of one session."""
+
+    def __init__(
+        self,
+        s: Session,
+        turns: history.Turns,
+        count: planning.Count,
+        settings: CompactSettings,
+        summarize: Summarize | None = None,
+    ) -> None:
+        self._s = s
+        self._hf = s._hf
+        self._turns = turns
+        self._count = count
+        self._settings = settings
+        self._summarize = summarize or by_rule(count)
+
+    def compact(self, prompt: str, room: Room, trigger: str) -> Compaction | None:
+        """Make room; None when nothing would leave."""
+        for _ in range(_MOST_TRIES):
+            known = known_of(self._s)
+            events = window(self._s, known, self._earlier(known))
+            made = self._made(known, events, prompt, room, trigger)
+            if made is None or self._recorded(made, events):
+                return made
+        raise Conflict("this session is compacted all the time; try again")
+
+    def _made(
+        self, known: Epochs, events: Sequence[Event], prompt: str, room: Room, trigger: str
+    ) -> Compaction | None:
+        earlier = self._earlier(known)
+        pieces = chunks(events, self._turns.tokens)
+        lines = int(self._settings.lines * room.tokens)
+        verdicts = self._verdicts(pieces, prompt, room.tokens - lines)
+        there = {event.event_seq: event for event in events}
+        new = planning.planned(pieces, verdicts, there, self._summarize, self._settings)
+        if not new.lines and not new.shorts:
+            return None
+        kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
+        past = planning.settled(
+            planning.joined(earlier, new),
+            max(0, room.tokens - lines - kept),
+            lines,
+            self._settings.span_tokens,
+            self._count,
+        )
+        return Compaction(
+            id=fresh_id("evt"),
+            event_seq=0,
+            at="",
+            strategy=self._settings.strategy,
+            trigger=trigger,
+            prompt=prompt,
+            through=events[-1].event_seq,
+            after=known.past,
+            tokens_before=sum(piece.tokens for piece in pieces) + self._size(earlier),
+            tokens_after=kept + self._size(past),
+            window=room.window,
+            past=past,
+            decided=tuple(verdicts),
+        )
+
+    def _verdicts(self, pieces: Sequence[Chunk], prompt: str, room: int) -> list[Decided]:
+        asked = prompt or next((piece.text for piece in reversed(pieces) if piece.turn), "")
+        alike = scoring.likeness(asked, [piece.text for piece in pieces])
+        scores = scoring.scores(pieces, alike, self._hf.clock.now_ms(), self._settings)
+        return strategies.decided(
+            strategies.Task(
+                chunks=tuple(pieces),
+                scores=tuple(scores),
+                room=max(0, room),
+                settings=self._settings,
+            )
+        )
+
+    def _earlier(self, known: Epochs) -> Past:
+        if not known.past:
+            return Past()
+        return Showing(self._hf, self._s.principal).compaction(known.past).past
+
+    def _size(self, past: Past) -> int:
+        parts = [part for _, part in render.past(past)]
+        return self._count(render.text_of(parts)) if parts else 0
+
+    def _recorded(self, made: Compaction, events: Sequence[Event]) -> bool:
+        """Write it down; False when another one was faster and this one does not count."""
+        s, kept = self._s, set(made.past.kept)
+        ids = [event.event_id for event in events if event.event_seq not in kept]
+        self._hf.record(
+            [
+                Draft(
+                    type="compacted",
+                    payload=compactions.said(made, self._settings),
+                    origin="system",
+                    session_id=s.id,
+                    agent=s.agent,
+                    user=s.principal,
+                    event_id=made.id,
+                    sources=tuple(filter(None, (made.after, *ids))),
+                )
+            ]
+        )
+        return known_of(s).past == made.id
+
+
+def known_of(s: Session) -> Epochs:
+    """What a session was shown, and its compaction."""
+    key = session_key(s.principal, s.agent, s.id)
+    found: Epochs | None = s._hf.views.read(lambda reading: reading.row(EpochView(), key))
+    return found or Epochs()
+
+
+def window(s: Session, known: Epochs, past: Past) -> list[Event]:
+    """The events a window shows as they are: those that were kept, and all since."""
+    first = max(known.through, known.compacted)
+    since = [event for event in situation.spoken_in(s, first) if history.spoken(event)]
+    kept = [event for event in at(s._hf, list(past.kept)) if history.spoken(event)]
+    return [*kept, *since]

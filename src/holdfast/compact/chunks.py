@@ -1,0 +1,83 @@
+"""A conversation in chunks: pieces that stay or leave as a whole.
+
+A call of a tool and its result are one chunk, with whatever happened between them. Chunks cover the
+events without a gap, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+import msgspec
+
+from holdfast.model.events import Event
+from holdfast.model.pairs import starts
+from holdfast.text.instructions import standing
+from holdfast.text.spoken import PERSON, said, speaker
+
+
+class Chunk(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of a window."""
+
+    #: of its first event
+    id: str
+    seqs: tuple[int, ...]
+    text: str
+    tokens: int
+    #: milliseconds, of the last of its events
+    at: int
+    #: why it stays whatever it is worth; empty when it may leave
+    stays: str = ""
+    #: something a person said
+    turn: bool = False
+
+    @property
+    def first(self) -> int:
+        """The place of its first event."""
+        return self.seqs[0]
+
+    @property
+    def last(self) -> int:
+        """The place of its last event."""
+        return self.seqs[-1]
+
+
+def chunks(events: Sequence[Event], tokens: Callable[[Event], int]) -> list[Chunk]:
+    """The chunks of a conversation."""
+    places = [*starts(events), len(events)] if events else []
+    return [_chunk(events[first:end], tokens) for first, end in pairwise(places)]
+
+
+def _chunk(events: Sequence[Event], tokens: Callable[[Event], int]) -> Chunk:
+    return Chunk(
+        id=events[0].event_id,
+        seqs=tuple(event.event_seq for event in events),
+        text="\n".join(f"{speaker(event)}: {said(event)}" for event in events),
+        tokens=sum(map(tokens, events)),
+        at=milliseconds(events[-1].timestamp),
+        stays=next(filter(None, map(stays, events)), ""),
+        turn=any(event.kind == "user_message" for event in events),
+    )
+
+
+def stays(event: Event) -> str:
+    """Why an event stays in the window whatever it is worth; empty when it may leave."""
+    given = event.payload if isinstance(event.payload, dict) else {}
+    if given.get("pinned") is True:
+        return "pinned"
+    if given.get("important") is True:
+        return "important"
+    if event.kind == "decision":
+        return "decision"
+    by_person = event.kind == "user_message" and event.trust == PERSON
+    return "instruction" if by_person and standing(event.text) else ""
+
+
+def milliseconds(timestamp: str) -> int:
+    """A time of the log as a number; 0 for what is none."""
+    try:
+        return round(datetime.fromisoformat(timestamp).timestamp() * 1_000)
+    except ValueError:
+        return 0

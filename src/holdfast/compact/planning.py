@@ -1,0 +1,168 @@
+"""From verdicts to what stands in the window afterwards: kept events, summaries, lines.
+
+What always holds: every event is kept, or lies in a span that is summarised or has a line; summaries and
+lines take no more than their room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+
+from msgspec.structs import replace
+
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Decided, Facts, Past, Span
+from holdfast.model.events import Event
+from holdfast.text.levels import fitted
+from holdfast.text.spoken import said, shortened_as, speaker
+
+from . import naming
+from .chunks import Chunk
+from .strategies import summary_size
+
+Count = Callable[[str], int]
+#: a summary of the events of a span in so many tokens, and who wrote it; None where there is none
+Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
+#: tokens of what stands before the names of a line: "events 123456-123499: "
+_HANDLE = 14
+#: a line of fewer tokens names nothing
+_SHORTEST = 16
+#: characters of a token, about
+_CHARS = 4
+
+
+def planned(
+    chunks: Sequence[Chunk],
+    verdicts: Sequence[Decided],
+    events: Mapping[int, Event],
+    summarize: Summarize,
+    settings: CompactSettings,
+) -> Past:
+    """What the verdicts make of a window; lines are not written yet."""
+    lines: list[Span] = []
+    shorts: list[Span] = []
+    kept: list[int] = []
+    for verdict, pairs in groupby(zip(chunks, verdicts, strict=True), lambda pair: pair[1].verdict):
+        together = [chunk for chunk, _ in pairs]
+        if verdict == "keep":
+            kept += [seq for chunk in together for seq in chunk.seqs]
+            continue
+        for chunks_of_span in _spans(together, settings.span_tokens):
+            there = [events[seq] for chunk in chunks_of_span for seq in chunk.seqs]
+            span = _span(chunks_of_span, there)
+            written = None
+            if verdict == "summarize":
+                written = summarize(there, summary_size(span.tokens, settings))
+            if written is None:
+                lines.append(span)
+            else:
+                shorts.append(replace(span, text=written[0], by=written[1]))
+    return Past(lines=tuple(lines), shorts=tuple(shorts), kept=tuple(kept))
+
+
+def _spans(chunks: Sequence[Chunk], most: int) -> Iterator[list[Chunk]]:
+    """Chunks in a row that can be shown together; a long one is alone."""
+    span: list[Chunk] = []
+    for chunk in chunks:
+        if span and sum(one.tokens for one in span) + chunk.tokens > most:
+            yield span
+            span = []
+        span.append(chunk)
+    if span:
+        yield span
+
+
+def _span(chunks: Sequence[Chunk], events: Sequence[Event]) -> Span:
+    return Span(
+        first=chunks[0].first,
+        last=chunks[-1].last,
+        tokens=sum(chunk.tokens for chunk in chunks),
+        facts=naming.facts(events),
+    )
+
+
+def by_rule(count: Count) -> Summarize:
+    """Summaries without a model: each event in fewer of its own words."""
+
+    def summarize(events: Sequence[Event], room: int) -> tuple[str, str] | None:
+        sizes = [max(1, len(said(event))) for event in events]
+        chars = room * _CHARS
+        while chars >= len(events) * _CHARS:
+            told = [
+                f"{speaker(event)}: {short}"
+                for event, size in zip(events, sizes, strict=True)
+                if (short := fitted(shortened_as(event), said(event), chars * size // sum(sizes)))
+            ]
+            text = "\n".join(told)
+            if count(text) <= room:
+                return (text, "rule") if text else None
+            chars = chars * 3 // 4
+        return None
+
+    return summarize
+
+
+# ---- what earlier compactions left -------------------------------------------------------------------
+
+
+def joined(earlier: Past, new: Past) -> Past:
+    """What stands in the window after another compaction; what is kept is decided anew each time."""
+    return Past(
+        lines=tuple(sorted((*earlier.lines, *new.lines), key=lambda span: span.first)),
+        shorts=tuple(sorted((*earlier.shorts, *new.shorts), key=lambda span: span.first)),
+        kept=new.kept,
+    )
+
+
+def settled(past: Past, shorts: int, lines: int, most: int, count: Count) -> Past:
+    """The same within its room: the oldest summaries become lines, lines of little become one.
+
+    `shorts` and `lines` are tokens; lines that can be shown together in `most` tokens are one.
+    """
+    kept = list(past.shorts)
+    left: list[Span] = list(past.lines)
+    while kept and sum(count(span.text) + _HANDLE for span in kept) > shorts:
+        left.append(replace(kept.pop(0), text="", by="rule"))
+    left = _merged(sorted(left, key=lambda span: span.first), most)
+    while len(left) > 1 and lines < len(left) * (_SHORTEST + _HANDLE):
+        n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
+        left[n : n + 2] = [_one(left[n], left[n + 1])]
+    return Past(lines=tuple(_written(left, lines, count)), shorts=tuple(kept), kept=past.kept)
+
+
+def _merged(lines: Sequence[Span], most: int) -> list[Span]:
+    """Lines in a row that are short enough to be shown together are one."""
+    found = list(lines[:1])
+    for _, line in pairwise(lines):
+        if found[-1].tokens + line.tokens <= most:
+            found[-1] = _one(found[-1], line)
+        else:
+            found.append(line)
+    return found
+
+
+def _one(first: Span, second: Span) -> Span:
+    return Span(
+        first=first.first,
+        last=max(first.last, second.last),
+        tokens=first.tokens + second.tokens,
+        facts=naming.together(first.facts, second.facts),
+    )
+
+
+def _written(lines: Sequence[Span], room: int, count: Count) -> Iterator[Span]:
+    """Every line with its names, each with its share of the room; new names before known ones."""
+    known: set[str] = set()
+    for n, line in enumerate(lines):
+        share = max(0, room // (len(lines) - n) - _HANDLE)
+        text = naming.line(line.facts, share, count, frozenset(known))
+        known.update(names(line.facts))
+        room -= count(text) + _HANDLE
+        yield replace(line, text=text)
+
+
+def names(facts: Facts) -> Iterator[str]:
+    """Everything that facts name."""
+    for sort in Facts.__struct_fields__:
+        yield from getattr(facts, sort)

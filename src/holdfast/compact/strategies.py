@@ -1,0 +1,182 @@
+"""What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
+
+What always holds, whichever way: what the person said last stays; what is pinned or important, an
+instruction of the person or a decision stays, and so do the last chunks, unless these alone do not fit:
+then the last chunks but one leave first and what is pinned last, the oldest before the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.errors import Invalid
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Decided, Verdict
+
+from .chunks import Chunk
+from .scoring import Score
+
+#: a summary takes this share of what it stands for, and at least so many tokens
+_SHARE, _LEAST = 0.25, 24
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be decided."""
+
+    chunks: tuple[Chunk, ...]
+    scores: tuple[Score, ...]
+    #: tokens there are for chunks and summaries of them
+    room: int
+    settings: CompactSettings
+
+
+def decided(task: Task) -> list[Decided]:
+    """A verdict on every chunk that, together, fits the room."""
+    way = STRATEGIES.get(task.settings.strategy)
+    if way is None:
+        known = ", ".join(sorted(STRATEGIES))
+        raise Invalid(f"{task.settings.strategy!r} is no strategy; there are {known}")
+    verdicts = _protected(task, way(task))
+    if not task.settings.summarize:
+        verdicts = [
+            ("drop", why) if verdict == "summarize" else (verdict, why) for verdict, why in verdicts
+        ]
+    return _fitted(task, verdicts)
+
+
+_Judged = tuple[Verdict, str]
+
+
+# ---- ways of deciding ------------------------------------------------------------------------------
+
+
+def adaptive(task: Task) -> list[_Judged]:
+    """By what each chunk is worth for what is asked now."""
+    found: list[_Judged] = []
+    for score in task.scores:
+        if score.total >= task.settings.keep:
+            found.append(("keep", "relevant"))
+        elif score.total <= task.settings.drop:
+            found.append(("drop", "low_relevance"))
+        else:
+            found.append(("summarize", "between"))
+    return found
+
+
+def sliding_window(task: Task) -> list[_Judged]:
+    """The last turns stay."""
+    turns = [n for n, chunk in enumerate(task.chunks) if chunk.turn]
+    first = turns[-task.settings.turns] if len(turns) > task.settings.turns else 0
+    return [
+        ("keep", "in_window") if n >= first else ("drop", "before_window")
+        for n in range(len(task.chunks))
+    ]
+
+
+def token_truncation(task: Task) -> list[_Judged]:
+    """The latest that fit stay."""
+    found: list[_Judged] = []
+    left = task.room
+    for chunk in reversed(task.chunks):
+        left -= chunk.tokens
+        found.append(("keep", "fits") if left >= 0 else ("drop", "over_budget"))
+    return found[::-1]
+
+
+def recursive_summarization(task: Task) -> list[_Judged]:
+    """The last chunks stay, all before them is summarised."""
+    return [("summarize", "older")] * len(task.chunks)
+
+
+STRATEGIES: dict[str, Callable[[Task], list[_Judged]]] = {
+    "adaptive": adaptive,
+    "sliding_window": sliding_window,
+    "token_truncation": token_truncation,
+    "recursive_summarization": recursive_summarization,
+}
+
+
+# ---- what holds for all of them --------------------------------------------------------------------
+
+
+def _protected(task: Task, judged: Sequence[_Judged]) -> list[_Judged]:
+    """The verdicts, with what stays whatever it is worth."""
+    found = list(judged)
+    count = len(task.chunks)
+    asked = [n for n, chunk in enumerate(task.chunks) if chunk.turn]
+    for n, chunk in enumerate(task.chunks):
+        if chunk.stays:
+            found[n] = ("keep", chunk.stays)
+        elif asked and n == asked[-1]:
+            found[n] = ("keep", "asked")
+        elif n >= count - task.settings.recent:
+            found[n] = ("keep", "recent")
+    return found
+
+
+def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
+    """Step down what is worth least until all of it fits."""
+    found = [
+        Decided(
+            id=chunk.id,
+            first=chunk.first,
+            last=chunk.last,
+            tokens=chunk.tokens,
+            verdict=verdict,
+            why=why,
+            score=round(score.total, 6),
+            parts={
+                "similarity": round(score.similarity, 6),
+                "recency": round(score.recency, 6),
+                "importance": round(score.importance, 6),
+            },
+        )
+        for chunk, score, (verdict, why) in zip(task.chunks, task.scores, judged, strict=True)
+    ]
+    taken = sum(cost(one, task.settings) for one in found)
+    for n in _in_order(found):
+        if taken <= task.room:
+            break
+        taken -= cost(found[n], task.settings)
+        found[n] = _lower(found[n], task.settings)
+        taken += cost(found[n], task.settings)
+    return found
+
+
+def _in_order(found: Sequence[Decided]) -> list[int]:
+    """Which steps down first: summaries, then what is merely relevant, then what should stay."""
+    free = [n for n, one in enumerate(found) if one.why not in _STAYS]
+    by_worth = sorted(free, key=lambda n: (found[n].score, n))
+    summaries = [n for n in by_worth if found[n].verdict == "summarize"]
+    kept = [n for n in by_worth if found[n].verdict == "keep"]
+    late = [n for n, one in enumerate(found) if one.why == "recent"][:-1]
+    bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:5]]
+    bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
+    # each kept one steps down twice: to a summary, then out
+    return [*summaries, *kept, *kept, *late, *late, *bound, *bound]
+
+
+#: why something stays whatever it is worth; when there is no room at all, what stands first leaves
+#: first, and the last never
+_STAYS = ("recent", "decision", "instruction", "important", "pinned", "asked")
+
+
+def _lower(one: Decided, settings: CompactSettings) -> Decided:
+    if one.verdict == "keep" and settings.summarize and one.why != "no_room":
+        return replace(one, verdict="summarize", why="no_room")
+    return replace(one, verdict="drop", why=one.why if one.verdict == "drop" else "no_room")
+
+
+def cost(one: Decided, settings: CompactSettings) -> int:
+    """What a chunk takes in the window under its verdict; lines have a room of their own."""
+    if one.verdict == "keep":
+        return one.tokens
+    return summary_size(one.tokens, settings) if one.verdict == "summarize" else 0
+
+
+def summary_size(tokens: int, settings: CompactSettings) -> int:
+    """How long the summary of so many tokens may be."""
+    return min(tokens, max(_LEAST, min(settings.summary_tokens, int(_SHARE * tokens))))

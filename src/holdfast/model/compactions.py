@@ -1,0 +1,101 @@
+"""A compaction: what of a window stays, what stands in the place of the rest, and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Verdict = Literal["keep", "summarize", "drop"]
+#: the bands of a window, from the emptiest to the fullest
+BANDS = ("calm", "curate", "compact", "flash", "full")
+Band = Literal["calm", "curate", "compact", "flash", "full"]
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What of something that left stays visible: exact names, each once, the most telling first."""
+
+    paths: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands in the place of the events from one to another."""
+
+    first: int
+    last: int
+    #: what the events took
+    tokens: int
+    #: a summary, or the names a line shows
+    text: str = ""
+    #: who wrote it: rule, or the name of a model
+    by: str = "rule"
+    facts: Facts = Facts()
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """What a window shows of everything up to a compaction."""
+
+    #: spans that left, a line each, the oldest first
+    lines: tuple[Span, ...] = ()
+    #: spans that are summarised
+    shorts: tuple[Span, ...] = ()
+    #: the places of events that stay as they are
+    kept: tuple[int, ...] = ()
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """One chunk on the receipt of a compaction: what became of it and why."""
+
+    #: of its first event, by which it is expanded and recovered
+    id: str
+    first: int
+    last: int
+    tokens: int
+    verdict: Verdict
+    #: what it was worth (relevant, between, low_relevance), or what decided instead: recent, pinned, …
+    why: str
+    score: float = 0.0
+    #: similarity, recency and importance, each as it counts
+    parts: dict[str, float] = {}
+
+
+class Compaction(msgspec.Struct, frozen=True, kw_only=True):
+    """What one compaction did, as its event says."""
+
+    id: str
+    event_seq: int
+    at: str
+    strategy: str
+    trigger: str
+    #: what was asked at that time
+    prompt: str
+    #: everything up to this event is as `past` says
+    through: int
+    #: the compaction before it
+    after: str
+    tokens_before: int
+    tokens_after: int
+    window: int | None
+    past: Past
+    decided: tuple[Decided, ...]
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """How full a window is."""
+
+    tokens: int
+    limit: int
+    band: Band
+    #: tokens at which the next compaction begins, and how many more turns that is, if known
+    next_at: int
+    turns_left: int | None = None
+
+    @property
+    def pct(self) -> float:
+        """The share of the limit that is used."""
+        return self.tokens / self.limit if self.limit else 1.0
