@@ -77,6 +77,11 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
     )
 
 
+def agent_at_work() -> str | None:
+    """The agent in whose shell this process runs, where its host says so."""
+    return "claude-code" if os.environ.get("CLAUDECODE") else None
+
+
 def place(home: str | os.PathLike[str] | None = None) -> str:
     """Where everything is kept."""
     given = home or os.environ.get("HOLDFAST_HOME") or user_data_path("holdfast")

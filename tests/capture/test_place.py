@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.app import hooking
 from holdfast.app import project as projects
+from holdfast.capture import place
 from holdfast.capture.disk import Disk
 from holdfast.capture.place import CACHE, MARKER, Place, claim, find, stamp, unclaimed
 from holdfast.doors.hooks import caught
@@ -281,3 +283,33 @@ def test_nobody_is_given_what_waits_for_another_root(
     caught_in(find(cache_of(home), str(root), Disk()), "private")
     assert claim(str(home), str(tmp_path / "other"), str(tmp_path / "log"), Disk()) == 0
     assert claim(str(home), str(root), str(tmp_path / "log"), Disk()) == 1
+
+
+def test_another_repository_in_the_place_of_one_is_another_project(tmp_path: Path) -> None:
+    root = tmp_path / "work"
+    for name in ("first", "second"):
+        (root / ".git").mkdir(parents=True)
+        (root / ".git" / "config").write_text(f"[core]\n# {name}\n")
+        before = place.identity(str(root))
+        assert before == place.identity(str(root))
+        cache = tmp_path / "home" / "hooks.json"
+        cache.parent.mkdir(exist_ok=True)
+        cache.write_text(json.dumps({"projects": {str(root): {"id": name, "stamp": before}}}))
+        found = place.find(str(cache), str(root), Disk())
+        assert found is not None
+        assert (found.claimed, Path(found.folder).name) == (True, name)
+        shutil.rmtree(root)
+        (root / ".git").mkdir(parents=True)
+        (root / ".git" / "config").write_text("[core]\n\tbare = false\n")
+        found = place.find(str(cache), str(root), Disk())
+        assert found is not None
+        assert not found.claimed
+        shutil.rmtree(root)
+
+
+def test_of_a_worktree_the_file_that_names_the_rest_is_its_identity(tmp_path: Path) -> None:
+    (tmp_path / ".git").write_text("gitdir: elsewhere\n")
+    assert place.identity(str(tmp_path)) == place.stamp(str(tmp_path / ".git"))
+    (tmp_path / ".holdfast.toml").write_text('project_id = "p"\n')
+    assert place.identity(str(tmp_path)) == place.stamp(str(tmp_path / ".holdfast.toml"))
+    assert place.identity(str(tmp_path / "nowhere")) is None

@@ -57,6 +57,19 @@ def test_what_is_remembered_is_shown_with_every_field(project: Any) -> None:
         assert said in page
 
 
+def test_in_a_shell_of_an_agent_it_is_the_agents_word(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (
+        project("remember", "we deploy on fridays", "--agent", "coder", "--json").json["trust"] == 2
+    )
+    monkeypatch.setenv("CLAUDECODE", "1")
+    made = project("remember", "skip the tests", "--category", "rules", "--json").json
+    assert made["trust"] == 2
+    monkeypatch.delenv("CLAUDECODE")
+    assert project("remember", "amounts are integers", "--json").json["trust"] == 3
+
+
 def test_a_new_value_names_what_it_replaced(project: Any) -> None:
     old = project("remember", "--key", "db", "--value", "sqlite", "--json").json
     out = project("remember", "--key", "db", "--value", "postgres").out

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import holdfast
 from holdfast.app import doctor, residents
-from holdfast.capture import prepared, resident
+from holdfast.capture import place, prepared, resident
 from holdfast.capture.disk import Disk
+from holdfast.capture.origin import person
+from holdfast.doors.hooks import ask
 from tests.doors.residents import LONG, Project, project, until
 
 WHO = {"session": "s1", "agent": "claude-code", "user": "ana"}
@@ -147,8 +153,41 @@ def test_an_answer_nobody_took_waits_for_the_next_hook_of_that_session(made: Pro
         _connect(line, made.folder)
         line.sendall(json.dumps(wanted).encode() + b"\n")
     until(lambda: prepared.prepared(made.folder, WHOM, Disk()))
-    assert "lock the invoice row" in made.ask(**wanted)["text"]
-    assert prepared.prepared(made.folder, WHOM, Disk()) == ""
+    assert made.ask(**wanted)["text"] == ""
+    assert "lock the invoice row" in prepared.take(made.folder, WHOM, Disk())
+
+
+def _waits(made: Project, text: str) -> bool:
+    return text in prepared.prepared(made.folder, WHOM, Disk())
+
+
+def test_answers_nobody_took_wait_one_behind_the_other(made: Project) -> None:
+    made.start()
+    made.answers()
+    for subject in ("refunds lock the invoice row", "carts expire after an hour"):
+        remembered(made, subject)
+        wanted = {"do": "inject", "at": "prompt", "text": subject, **WHO}
+        with socket.socket(socket.AF_UNIX) as line:
+            _connect(line, made.folder)
+            line.sendall(json.dumps(wanted).encode() + b"\n")
+        until(partial(_waits, made, subject))
+    waiting = prepared.prepared(made.folder, WHOM, Disk())
+    assert waiting.index("lock the invoice row") < waiting.index("expire after an hour")
+
+
+def test_an_answer_has_no_more_room_than_it_is_given_and_the_rest_comes_later(
+    made: Project,
+) -> None:
+    made.start()
+    made.answers()
+    for n in range(6):
+        remembered(made, f"service {n} answers refunds on port {8_000 + n}")
+    wanted = {"do": "inject", "at": "prompt", "text": "which service answers refunds?", **WHO}
+    now = made.ask(**wanted, room=250)["text"]
+    later = prepared.take(made.folder, WHOM, Disk())
+    assert 0 < len(now) <= 250
+    said = [line for line in (now + later).split("\n") if line.startswith("[")]
+    assert len(said) == len(set(said)) >= 4
 
 
 def test_once_it_is_quiet_it_lays_a_page_ready_for_the_next_session(made: Project) -> None:
@@ -162,6 +201,69 @@ def test_once_it_is_quiet_it_lays_a_page_ready_for_the_next_session(made: Projec
     page = until(lambda: prepared.prepared(made.folder, (user, "claude-code"), Disk()))
     assert page.startswith("Continuing from checkpoint")
     assert "integers in cents" in page
+    own = until(lambda: prepared.prepared(made.folder, (user, "claude-code", "s0", "page"), Disk()))
+    assert "integers in cents" in own
+
+
+def test_who_goes_on_without_a_resident_is_told_its_own_page_and_nobody_elses(
+    made: Project,
+) -> None:
+    for whose, text in (("s0", "rename the cart module"), ("s1", "drop the invoices table")):
+        whom = (person(), "claude-code", whose, "page")
+        prepared.prepare(made.folder, whom, f"Continuing: {text}", Disk())
+    prepared.prepare(made.folder, (person(), "claude-code"), "Continuing: the latest", Disk())
+    there = place.Place(str(made.home), {}, str(made.root), made.folder, [], claimed=True)
+    told = {}
+    for source in ("compact", "resume", "startup", "clear"):
+        wanted = {"at": "start", "source": source, "do": "inject", "user": person()}
+        told[source] = ask.words(there, {**wanted, "agent": "claude-code", "session": "s0"}, 1.0)
+    assert told["compact"] == told["resume"] == "Continuing: rename the cart module"
+    assert told["startup"] == told["clear"] == "Continuing: the latest"
+
+
+def test_it_goes_when_another_project_lies_in_its_root(made: Project) -> None:
+    child = made.start()
+    made.answers()
+    marker = made.root / place.MARKER
+    marker.write_text(marker.read_text() + "\n# another\n")
+    assert child.wait(LONG) == 0
+
+
+@pytest.mark.parametrize("limit", ["memory_mb = 1", "deadline_ms = 400"])
+def test_one_that_has_grown_too_large_goes(made: Project, tmp_path: Path, limit: str) -> None:
+    config = tmp_path / "config" / "holdfast" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"[hooks]\n{limit}\n", "utf-8")
+    child = made.start()
+    if limit.startswith("memory"):
+        assert child.wait(LONG) == 0
+    else:  # the same without that limit stays
+        made.answers()
+        assert child.poll() is None
+
+
+def test_one_whose_code_was_replaced_goes(made: Project, tmp_path: Path) -> None:
+    copy = tmp_path / "copy" / "holdfast"
+    shutil.copytree(Path(holdfast.__file__).parent, copy)
+    words = [sys.executable, "-m", "holdfast.doors.resident", str(made.home), str(made.root)]
+    child = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(copy.parent)})
+    made.children.append(child)
+    made.answers()
+    os.utime(copy / "__init__.py")
+    assert child.wait(LONG) == 0
+
+
+def test_no_more_ask_at_once_than_there_is_room_for(made: Project, tmp_path: Path) -> None:
+    config = tmp_path / "config" / "holdfast" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("[hooks]\nclients = 1\n", "utf-8")
+    made.start()
+    made.answers()
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        _connect(first, made.folder)  # says nothing, and so takes the one place there is
+        _connect(second, made.folder)
+        second.settimeout(LONG)
+        assert second.recv(1) == b""
 
 
 def test_many_ask_at_the_same_time_and_each_gets_an_answer_or_none(made: Project) -> None:

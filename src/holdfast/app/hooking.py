@@ -59,7 +59,7 @@ def _with(
     if project is not None:
         roots[project.root] = {
             "id": project.id,
-            "stamp": place.stamp(os.path.join(project.root, place.MARKER)),
+            "stamp": place.identity(project.root),
             "deny_paths": list(chosen.record.deny_paths),
         }
     said = {

@@ -34,6 +34,8 @@ _MOST_FILES = 10_000
 _SAID = "\n## Said last\n"
 _CONTINUED = re.compile(r"- \[\d+\] system_event: session: .* through: \d+ what: continued")
 _MINUTE = len("2026-01-01T00:00")
+#: a block with fewer lines, its marks among them, is not split
+_SPLITS = 5
 
 
 class Moment(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +84,10 @@ class Injector:
         """Where the latest work of an agent stands, for whoever goes on with it."""
         found = self._latest(user, agent, apart_from)
         return "" if found is None else self._written(found, self._hf.settings.hooks.start_tokens)
+
+    def own_page(self, of: SessionInfo) -> str:
+        """Where a session stands, for itself when it goes on."""
+        return self._written(of, self._hf.settings.hooks.start_tokens)
 
     def _start(self, s: Session, source: str) -> Words:
         own = source in ("resume", "compact")
@@ -138,6 +144,41 @@ class Injector:
         if len(self._told) > _MOST_FILES:
             self._told.popitem(last=False)
         return False
+
+
+def parted(text: str, chars: int) -> tuple[str, str]:
+    """What is said now, in at most so many characters as hosts count them, and what is said later.
+
+    Blocks stay whole; one that is too long for any answer is two, each with its marks.
+    """
+    blocks = [piece for block in _blocks(text) for piece in _pieces(block, chars)]
+    now: list[str] = []
+    for block in blocks:
+        if _length("\n\n".join([*now, block])) > chars:
+            break
+        now.append(block)
+    return "\n\n".join(now), "\n\n".join(blocks[len(now) :])
+
+
+def _blocks(text: str) -> list[str]:
+    """The blocks of a text, each with the line that leads to it."""
+    found = re.split(r"\n\n(?=<hf:|Continuing from checkpoint )", text)
+    return [block for block in found if block.strip()]
+
+
+def _pieces(block: str, chars: int) -> list[str]:
+    lines = block.split("\n")
+    opening = next((n for n, line in enumerate(lines) if line.startswith("<hf:")), None)
+    if _length(block) <= chars or opening is None or len(lines) - opening < _SPLITS:
+        return [block]
+    middle = (opening + len(lines)) // 2
+    first = [*lines[:middle], lines[-1]]
+    second = [lines[opening], *lines[middle:]]
+    return [*_pieces("\n".join(first), chars), *_pieces("\n".join(second), chars)]
+
+
+def _length(text: str) -> int:
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _from(point: Checkpoint | None, of: SessionInfo) -> str:

@@ -22,7 +22,8 @@ BLOCK = f"""{BEGIN}
 Recorded by itself, so write none of it down again: prompts, answers, tool calls and their results,
 failures, compactions, finished tasks, changes of files and folders.
 
-Record by hand, with the tool `remember` of the server `holdfast` or with `holdfast remember "…"`:
+Record by hand, with the tool `remember` of the server `holdfast`, or with
+`holdfast remember --agent claude-code "…"`:
 
 - decisions, each with its reason;
 - corrections and preferences of the person;

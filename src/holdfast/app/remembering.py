@@ -35,8 +35,12 @@ class Remembering:
         named = self.user if user is None else sessions.one("user", user)
         return Author(user=named, agent=sessions.one_or_all(agent), origin="user")
 
-    def remember(self, text: str = "", *, user: str | None = None, **fields: Any) -> Memory:
+    def remember(
+        self, text: str = "", *, user: str | None = None, agent: str | None = None, **fields: Any
+    ) -> Memory:
         """Learn something for good, and give back the memory that says it.
+
+        It is the user's own word, of trust 3; with an agent that one's, of trust 2.
 
         Fields: kind, category, scope (project unless said otherwise), subject, key, value,
         applies_to, title, steps, trigger, tags, importance, source_type, confidence, sources,
@@ -45,7 +49,11 @@ class Remembering:
         another value supersedes it.
         """
         said = given.said({"text": text, **fields} if text else fields)
-        return memories.remember(self._hf, self._author(user), [said])[0]
+        author = self._author(user)
+        if agent is not None:
+            name = sessions.one("agent", agent)
+            author = Author(user=author.user, agent=name, origin="agent")
+        return memories.remember(self._hf, author, [said])[0]
 
     def remember_all(
         self, wanted: Sequence[Mapping[str, Any]], *, user: str | None = None

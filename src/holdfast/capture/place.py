@@ -8,8 +8,9 @@ project write what it needs into one JSON file, `<home>/hooks.json`:
 
 The nearest folder upwards that has a marker or a git repository decides, as everywhere. A stamp says
 which state of a TOML file an entry speaks of: when the file changed since, what it denies is read from
-itself. Events of a repository that was never opened here wait below `<home>/unclaimed`; a folder that is
-in no project has no events.
+itself; of a root without a marker it says which repository: another one in its place is another project.
+Events of a repository that was never opened here wait below `<home>/unclaimed`; a folder that is in no
+project has no events.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ def _place(home: str, known: Json, root: str, marked: object, disk: Disk) -> Pla
     config = known.get("config")
     if isinstance(config, list) and len(config) == 2 and stamp(str(config[0])) != config[1]:
         denied += _denied_in(str(config[0]))
-    current = entry.get("stamp") == marked
+    current = entry.get("stamp") == (marked or repository(root))
     if marked is not None and not current:
         denied += _denied_in(os.path.join(root, MARKER))
     project_id = entry.get("id") if current else None
@@ -146,6 +147,23 @@ def stamp(path: str) -> list[int] | None:
     except (OSError, ValueError):
         return None
     return [seen.st_mtime_ns, seen.st_size] if stat.S_ISREG(seen.st_mode) else None
+
+
+def identity(root: str) -> list[int] | None:
+    """Which project lies in a root: its marker as it is, else its repository."""
+    return stamp(os.path.join(root, MARKER)) or repository(root)
+
+
+def repository(root: str) -> list[int] | None:
+    """Which git repository lies in a root, as far as can be told without git; None for none."""
+    git = os.path.join(root, ".git")
+    try:
+        seen = os.stat(git)
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISREG(seen.st_mode):  # a worktree's says where the rest of it is
+        return stamp(git)
+    return [seen.st_dev, seen.st_ino, *(stamp(os.path.join(git, "config")) or ())]
 
 
 def _denied_in(path: str) -> list[str]:

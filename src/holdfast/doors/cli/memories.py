@@ -12,6 +12,7 @@ import holdfast
 from holdfast.app.memories import now
 from holdfast.model.memories import Change, Memory, as_dict, state
 from holdfast.record.limits import moment
+from holdfast.settings import agent_at_work
 
 from . import show
 from .program import DEFAULT, ME, PLAIN, Asker, Common, app, opened
@@ -77,7 +78,18 @@ NOTHING = What()
 
 
 @app.command
-def remember(*text: str, what: What = NOTHING, user: User = None, common: Common = DEFAULT) -> int:
+def remember(
+    *text: str,
+    what: What = NOTHING,
+    user: User = None,
+    agent: Annotated[
+        str | None,
+        Parameter(
+            help="It is this agent's word, not yours. Default: the agent whose shell this is."
+        ),
+    ] = None,
+    common: Common = DEFAULT,
+) -> int:
     """Learn something for good. With a key, what the project knew before under it is superseded.
 
     Parameters
@@ -86,7 +98,7 @@ def remember(*text: str, what: What = NOTHING, user: User = None, common: Common
         What to remember, quoted or not; a key and a value are enough without it.
     """
     with opened(common) as hf:
-        made = hf.remember(" ".join(text), user=user, **what.said())
+        made = hf.remember(" ".join(text), user=user, agent=agent or agent_at_work(), **what.said())
         if common.json:
             show.as_json(as_dict(made))
         else:

@@ -1,7 +1,7 @@
 """Asking what is worth saying, and what is said when nobody answers in time.
 
-The resident keeps an answer that came too late for the next hook of the same session. Nobody there: one
-is started, and what lies ready is said instead.
+What came too late the last time is said first, whatever becomes of this question. Nobody there: one is
+started, and at a session's start the page that lies ready is said.
 """
 
 from __future__ import annotations
@@ -17,10 +17,26 @@ from .caught import Json
 _RESERVE = 0.06
 #: a longer answer takes longer to read than there is time
 _MOST_BYTES = 1 << 20
+_BETWEEN = "\n\n"
+#: in fewer characters nothing is worth asking for
+_LEAST = 200
 
 
-def words(place: Place, wanted: Json, seconds: float) -> str:
-    """What is to be said at this moment: the resident's answer, else what lies ready, else nothing."""
+def words(place: Place, wanted: Json, seconds: float, room: int = _MOST_BYTES) -> str:
+    """What is to be said at this moment, in so many characters: what came too late, then the answer."""
+    late = too_late(place, wanted)
+    left = room - len(late.encode("utf-16-le", "surrogatepass")) // 2 - len(_BETWEEN)
+    if left < _LEAST:
+        return late
+    return _BETWEEN.join(filter(None, (late, _asked(place, {**wanted, "room": left}, seconds))))
+
+
+def too_late(place: Place, wanted: Json) -> str:
+    """What came too late for the hook before."""
+    return prepared.take(place.folder, _whose(wanted), Disk())
+
+
+def _asked(place: Place, wanted: Json, seconds: float) -> str:
     try:
         if place.claimed:
             kept = _RESERVE + run.startup()
@@ -31,19 +47,23 @@ def words(place: Place, wanted: Json, seconds: float) -> str:
             return told if isinstance(told, str) else ""
         _start(place)
     except TimeoutError:
-        return ready(place, wanted)  # it is at work on something else, or hangs
+        return _page(place, wanted)  # it is at work on something else, or hangs
     except (OSError, ValueError, RecursionError):
         _start(place)
-    return ready(place, wanted)
+    return _page(place, wanted)
 
 
-def ready(place: Place, wanted: Json) -> str:
-    """What came too late the last time; at a session's start the page that lies ready."""
-    user, agent, session = (str(wanted.get(name)) for name in ("user", "agent", "session"))
-    late = prepared.take(place.folder, (user, agent, session), Disk())
-    if late or wanted.get("at") != "start":
-        return late
-    return prepared.prepared(place.folder, (user, agent), Disk())
+def _page(place: Place, wanted: Json) -> str:
+    """At a session's start the page that lies ready: its own where it goes on, else the latest."""
+    if wanted.get("at") != "start":
+        return ""
+    whose = _whose(wanted)
+    goes_on = wanted.get("source") in ("resume", "compact")
+    return prepared.prepared(place.folder, (*whose, "page") if goes_on else whose[:2], Disk())
+
+
+def _whose(wanted: Json) -> tuple[str, ...]:
+    return tuple(str(wanted.get(name)) for name in ("user", "agent", "session"))
 
 
 def _start(place: Place) -> None:

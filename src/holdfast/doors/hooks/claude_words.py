@@ -29,8 +29,10 @@ def say(told: Told) -> None:
     wanted = _wanted(event, told.said)
     if wanted is None:
         return
-    asks = "do" in wanted
-    words = ask.words(told.place, wanted, told.seconds) if asks else ask.ready(told.place, wanted)
+    if "do" in wanted:
+        words = ask.words(told.place, wanted, told.seconds, _MOST_CHARS)
+    else:
+        words = ask.too_late(told.place, wanted)
     if words and len(words.encode("utf-16-le")) // 2 <= _MOST_CHARS:
         _print(event, {"additionalContext": words})
 

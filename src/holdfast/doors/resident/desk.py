@@ -11,7 +11,7 @@ import msgspec
 
 import holdfast
 from holdfast.app import toolbox_desk
-from holdfast.app.injecting import Injector, Moment
+from holdfast.app.injecting import Injector, Moment, parted
 from holdfast.capture import prepared
 from holdfast.capture.disk import Disk
 from holdfast.errors import Invalid, NotFound
@@ -20,6 +20,10 @@ from holdfast.model.hooks import HookSettings
 #: so long nothing happens before the page for the next session is made
 _QUIET = 2.0
 _MOST_AGENTS = 8
+#: sessions that were at work last, and may go on
+_MOST_SESSIONS = 8
+#: what a host without a limit of its own is told at once
+_MOST_CHARS = 100_000
 
 
 class How(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +43,7 @@ class Desk:
         self._since = time.time()
         self._answered = 0
         self._lock = threading.Lock()
+        self._laying = threading.Lock()
         self._desks: dict[How, toolbox_desk.Desk] = {}
         #: up to which event the pages are made, and since when the log stands there
         self._made = -1
@@ -70,13 +75,13 @@ class Desk:
         return do(wanted)
 
     def _inject(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        moment = _moment(wanted)
-        whom = _whom(wanted)
-        late = prepared.take(self._hf.folder, whom, Disk())
+        moment, room = _moment(wanted), wanted.get("room")
         generation = self._hf.log.head().generation
         found = self._injector.words(moment)
-        text = "\n\n".join(filter(None, (late, found.text)))
-        return {"text": text, "pack": found.pack, "generation": generation}
+        now, later = parted(found.text, room if type(room) is int else _MOST_CHARS)
+        if later:
+            self._lay_ready(_whom(wanted), later, generation)
+        return {"text": now, "pack": found.pack, "generation": generation}
 
     def _tools(self, wanted: dict[str, Any]) -> dict[str, Any]:
         how = msgspec.convert(wanted.get("how"), How)
@@ -107,7 +112,13 @@ class Desk:
             self._lay_ready(_whom(wanted), str(said["text"]), int(said["generation"]))
 
     def _lay_ready(self, whom: tuple[str, ...], text: str, generation: int) -> None:
-        """Something made from the log as of a generation; not if something was erased meanwhile."""
+        """Something to be said later, made from the log as of a generation, behind what lies there."""
+        with self._laying:
+            lying = prepared.take(self._hf.folder, whom, Disk())
+            self._lay(whom, "\n\n".join(filter(None, (lying, text))), generation)
+
+    def _lay(self, whom: tuple[str, ...], text: str, generation: int) -> None:
+        """Something in the place of what lies there; not if something was erased meanwhile."""
         prepared.prepare(self._hf.folder, whom, text, Disk())
         if self._hf.log.head().generation != generation:
             prepared.take(self._hf.folder, whom, Disk())
@@ -130,11 +141,13 @@ class Desk:
         if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
             return
         self._made, generation = head, self._hf.log.head().generation
-        agents = dict.fromkeys((info.agent or "", info.user or "") for info in self._hf.sessions())
+        known = [info for info in self._hf.sessions() if info.agent and info.turns]
+        agents = dict.fromkeys((info.agent or "", info.user or "") for info in known)
         for agent, user in list(agents)[:_MOST_AGENTS]:
-            page = self._injector.page(user, agent) if agent else ""
-            if page:
-                self._lay_ready((user, agent), page, generation)
+            self._lay((user, agent), self._injector.page(user, agent), generation)
+        for info in known[:_MOST_SESSIONS]:
+            whose = (info.user or "", info.agent or "", info.id)
+            self._lay((*whose, "page"), self._injector.own_page(info), generation)
 
     def close(self) -> None:
         """Whoever sits here leaves."""

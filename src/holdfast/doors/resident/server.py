@@ -19,6 +19,7 @@ import msgspec
 import holdfast
 from holdfast.capture.layout import RESIDENT_SOCKET
 from holdfast.capture.lock import Lock
+from holdfast.capture.place import identity
 from holdfast.errors import HoldfastError
 
 from .desk import Desk
@@ -39,7 +40,7 @@ def serve(home: str, root: str, folder: str, lock: Lock) -> int:
     with holdfast.open(home, path=root) as hf:
         desk = Desk(hf)
         desk.warm()
-        server = Server(desk, lock)
+        server = Server(desk, lock, root)
         try:
             server.run()
         finally:
@@ -51,8 +52,9 @@ def serve(home: str, root: str, folder: str, lock: Lock) -> int:
 class Server:
     """One door, a few workers."""
 
-    def __init__(self, desk: Desk, lock: Lock) -> None:
+    def __init__(self, desk: Desk, lock: Lock, root: str) -> None:
         self._desk = desk
+        self._root, self._project = root, identity(root)
         self._door, self._place = _opened()
         self._lock = lock
         self._hooks = desk.settings
@@ -83,7 +85,8 @@ class Server:
     def _done(self) -> bool:
         idle = time.monotonic() - self._asked > self._hooks.idle_minutes * 60
         large = _megabytes() > self._hooks.memory_mb
-        return idle or large or _code() != self._code or not self._lock.still_the_one()
+        moved = identity(self._root) != self._project or not self._lock.still_the_one()
+        return idle or large or moved or _code() != self._code
 
     def _reachable(self) -> None:
         """Whoever took the socket away, or put another in its place, finds it there again."""
