@@ -86,7 +86,7 @@ class Compactor:
         kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
         past = planning.settled(
             planning.joined(earlier, new),
-            max(0, room.tokens - lines - kept),
+            max(lines, room.tokens - kept),
             lines,
             self._settings.span_tokens,
             self._count,

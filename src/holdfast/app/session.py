@@ -17,6 +17,7 @@ from holdfast.views import state as views
 from . import citing, given, history, memories, sessions
 from .recalling import SessionRecalling
 from .telling import Author
+from .windows import SessionCompacting
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -25,7 +26,7 @@ Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
-class Session(SessionRecalling):
+class Session(SessionRecalling, SessionCompacting):
     """Every recording verb records one event and returns it; leaving the block ends the session.
 
     `update_state` returns the scratchpad instead. Nobody but the same agent for the same user can go

@@ -23,8 +23,8 @@ MOST = 60
 _LONGEST = 160
 #: so much of a text is read, and so many words of it are kept
 _READ, _WORDS = 40_000, 24
-#: how the sorts take turns in a line
-_TURNS = ("errors", "commands", "paths", "decisions", "paths", "words", "numbers", "words")
+#: sorts that name exactly, and those that tell what something is about
+_EXACT, _WORDS_OF = ("paths", "errors", "commands", "decisions"), ("words", "numbers")
 #: what a program prints as something goes wrong
 _WRONG = re.compile(
     r"^(?:E\s+)?(?:[\w.]+: )?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)\b[^\n]{0,140}"
@@ -46,7 +46,7 @@ def facts(events: Iterable[Event]) -> Facts:
 
 
 def _of(event: Event) -> Facts:
-    text = said(event)[:_READ]
+    text = _text(event)[:_READ]
     names = list(_names(text))
     failed = event.kind == "error" or (
         isinstance(event.payload, dict) and event.payload.get("is_error") is True
@@ -65,6 +65,22 @@ def _of(event: Event) -> Facts:
         else (),
         words=_some([*(name for name in names if not _is_path(name)), *keywords(text, _WORDS, 40)]),
     )
+
+
+def _text(event: Event) -> str:
+    """What an event says; of a call the values it was given, a line each."""
+    given = event.payload.get("input") if isinstance(event.payload, dict) else None
+    if event.kind == "tool_call" and isinstance(given, dict | list):
+        return "\n".join(_values(given))
+    return said(event)
+
+
+def _values(value: object) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _values(one)
+    elif value is not None:
+        yield str(value)
 
 
 def _names(text: str) -> Iterator[str]:
@@ -91,7 +107,7 @@ def _commands(event: Event) -> Iterator[str]:
                 yield given[key].strip().splitlines()[0]
                 return
     tool = event.payload.get("tool") if isinstance(event.payload, dict) else ""
-    yield f"{tool} {said(event)}"
+    yield f"{tool} {' '.join(_values(given))}"
 
 
 def _some(names: Iterable[str]) -> tuple[str, ...]:
@@ -124,33 +140,30 @@ def _in_turn(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
         yield from (name for name in (first, second) if name is not None)
 
 
-def line(of: Facts, room: int, count: Callable[[str], int], known: frozenset[str]) -> str:
-    """As many of the facts as fit into a room of tokens, on one line.
+def lines(spans: Sequence[Facts], room: int, count: Callable[[str], int]) -> list[str]:
+    """A line for each span, all of them within a room of tokens.
 
-    What other lines name already (`known`) comes last.
+    First every line gets what it names exactly and no line before it does, then the words that tell
+    what it is about, then what others name too; each time all of them have the same room.
     """
-    names = list(_by_turns(of))
-    names = [n for n in names if n not in known] + [n for n in names if n in known]
-    taken: list[str] = []
-    size = 0
-    for name in names:
-        more = count(f"; {name}")
-        if size + more <= room:
-            taken.append(name)
-            size += more
-    while taken and count("; ".join(taken)) > room:
-        taken.pop()
-    return "; ".join(taken)
+    taken: list[list[str]] = [[] for _ in spans]
+    known: set[str] = set()
+    left = room
+    for sorts, again in ((_EXACT, False), (_WORDS_OF, False), (_EXACT, True)):
+        for n, of in enumerate(spans):
+            share = left // (len(spans) - n)
+            for name in _by_turns(of, sorts):
+                size = count(f"; {name}")
+                if size <= share and name not in taken[n] and (again or name not in known):
+                    taken[n].append(name)
+                    known.add(name)
+                    share -= size
+                    left -= size
+    return ["; ".join(names) for names in taken]
 
 
-def _by_turns(of: Facts) -> Iterator[str]:
-    """The names, sort by sort in turn, each once."""
-    queues = {name: list(getattr(of, name)) for name in _SORTS}
-    seen: set[str] = set()
-    while any(queues.values()):
-        for sort in _TURNS:
-            if queues[sort]:
-                name = queues[sort].pop(0)
-                if name not in seen:
-                    seen.add(name)
-                    yield name
+def _by_turns(of: Facts, sorts: Sequence[str]) -> Iterator[str]:
+    """The names of some sorts, sort by sort in turn."""
+    queues = [list(getattr(of, sort)) for sort in sorts]
+    for together in zip_longest(*queues):
+        yield from (name for name in together if name is not None)

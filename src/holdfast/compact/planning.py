@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Decided, Facts, Past, Span
+from holdfast.model.compactions import Decided, Past, Span
 from holdfast.model.events import Event
 from holdfast.text.levels import fitted
 from holdfast.text.spoken import said, shortened_as, speaker
@@ -115,15 +115,19 @@ def joined(earlier: Past, new: Past) -> Past:
     )
 
 
-def settled(past: Past, shorts: int, lines: int, most: int, count: Count) -> Past:
+def settled(past: Past, room: int, lines: int, most: int, count: Count) -> Past:
     """The same within its room: the oldest summaries become lines, lines of little become one.
 
-    `shorts` and `lines` are tokens; lines that can be shown together in `most` tokens are one.
+    `room` is for both, and lines get at least `lines` of it; lines that can be shown together in `most`
+    tokens are one.
     """
     kept = list(past.shorts)
     left: list[Span] = list(past.lines)
-    while kept and sum(count(span.text) + _HANDLE for span in kept) > shorts:
+    sizes = [count(span.text) + _HANDLE for span in kept]
+    while kept and sum(sizes) > room - lines:
         left.append(replace(kept.pop(0), text="", by="rule"))
+        sizes.pop(0)
+    lines = max(lines, room - sum(sizes))
     left = _merged(sorted(left, key=lambda span: span.first), most)
     while len(left) > 1 and lines < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
@@ -151,18 +155,8 @@ def _one(first: Span, second: Span) -> Span:
     )
 
 
-def _written(lines: Sequence[Span], room: int, count: Count) -> Iterator[Span]:
-    """Every line with its names, each with its share of the room; new names before known ones."""
-    known: set[str] = set()
-    for n, line in enumerate(lines):
-        share = max(0, room // (len(lines) - n) - _HANDLE)
-        text = naming.line(line.facts, share, count, frozenset(known))
-        known.update(names(line.facts))
-        room -= count(text) + _HANDLE
-        yield replace(line, text=text)
-
-
-def names(facts: Facts) -> Iterator[str]:
-    """Everything that facts name."""
-    for sort in Facts.__struct_fields__:
-        yield from getattr(facts, sort)
+def _written(lines: Sequence[Span], room: int, count: Count) -> list[Span]:
+    """Every line with its names."""
+    left = max(0, room - len(lines) * _HANDLE)
+    texts = naming.lines([line.facts for line in lines], left, count)
+    return [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]

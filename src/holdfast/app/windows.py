@@ -1,0 +1,143 @@
+"""The window of a session between two contexts: what it holds, how full it is, making room in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.compact import strategies
+from holdfast.compact.pressure import pressure
+from holdfast.compose import render
+from holdfast.compose.history import Turns
+from holdfast.errors import Invalid
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Compaction, Past, Pressure
+from holdfast.model.compose import window_of
+from holdfast.model.epochs import Epochs
+from holdfast.model.events import Event
+
+from . import compactions
+from .compacting import Compactor, Room, known_of, window
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+    from .session import Session
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """What a window holds now."""
+
+    known: Epochs
+    past: Past
+    events: tuple[Event, ...]
+    #: tokens of the conversation, and of everything beside it in the last context
+    talk: int
+    beside: int
+    #: how much each of the last turns added
+    growth: tuple[int, ...]
+
+
+class SessionCompacting:
+    """Verbs about the window of a session."""
+
+    def pressure(self, *, window: int | None = None, model: str = "") -> Pressure:
+        """How full its window is, in which band that is, and when the next compaction will be."""
+        s = cast("Session", self)
+        limit = limit_of(s._hf, window, model)
+        held = holding(s, turns_for(s._hf, model, limit), model)
+        return pressure(held.talk + held.beside, limit, s._hf.settings.compact, held.growth)
+
+    def compact(
+        self,
+        prompt: str = "",
+        *,
+        to: int | None = None,
+        window: int | None = None,
+        model: str = "",
+        strategy: str | None = None,
+    ) -> Compaction | None:
+        """Make room in its window for what is asked now; None when nothing would leave.
+
+        `to` is how many tokens of the conversation may stay; by default the share of the window that
+        the settings say. What leaves keeps a handle: `expand` and `recover` show it verbatim.
+        """
+        s = cast("Session", self)
+        s.check()
+        hf, chosen = s._hf, chosen_by(s._hf.settings.compact, strategy)
+        limit = limit_of(hf, window, model)
+        room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
+        compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
+        return compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
+
+
+def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSettings:
+    """The settings with another strategy, by its name."""
+    if strategy is None:
+        return settings
+    if strategy not in strategies.STRATEGIES:
+        known = ", ".join(sorted(strategies.STRATEGIES))
+        raise Invalid(f"{strategy!r} is no strategy; there are {known}")
+    return replace(settings, strategy=cast("Any", strategy))
+
+
+def limit_of(hf: Holdfast, given: int | None, model: str) -> int:
+    """The window: as given, else the model's, else what settings give a conversation, twice."""
+    if given is not None:
+        return _tokens("window", given)
+    compose, named = hf.settings.compose, model or hf.settings.tokens.model
+    known = window_of(named, compose.windows) if named else None
+    return known or 2 * compose.history_tokens
+
+
+def _tokens(name: str, given: Any) -> int:
+    if type(given) is not int or given < 1:
+        raise Invalid(f"{name} is a number of tokens, not {given!r}")
+    return given
+
+
+def turns_for(hf: Holdfast, model: str, limit: int) -> Turns:
+    """How the events of a conversation are shown: none takes more than a quarter of the window."""
+    most = min(hf.settings.compose.event_tokens, max(1, limit // 4))
+    return Turns(most, hf.counter(model).count)
+
+
+def holding(s: Session, turns: Turns, model: str = "") -> Held:
+    """What the window of a session holds."""
+    hf, known = s._hf, known_of(s)
+    past = Past()
+    if known.past and (event := hf.log.find(known.past)) is not None and not event.erased:
+        past = compactions.read(hf, event).past
+    events = window(s, known, past)
+    sizes = [turns.tokens(event) for event in events]
+    spans = [part for _, part in render.past(past)]
+    count = hf.counter(model).count
+    return Held(
+        known=known,
+        past=past,
+        events=tuple(events),
+        talk=sum(sizes) + (count(render.text_of(spans)) if spans else 0),
+        beside=_beside(hf, known),
+        growth=_growth(events, sizes),
+    )
+
+
+def _beside(hf: Holdfast, known: Epochs) -> int:
+    """What the last context held beside the conversation."""
+    event = hf.log.find(known.last_pack) if known.last_pack else None
+    said = event.payload.get("tokens") if event and isinstance(event.payload, dict) else None
+    if not isinstance(said, dict):
+        return 0
+    total, talk = said.get("total"), said.get("history")
+    return max(0, total - talk) if type(total) is int and type(talk) is int else 0
+
+
+def _growth(events: Sequence[Event], sizes: Sequence[int]) -> tuple[int, ...]:
+    """What each turn of the person's added, with all that followed it."""
+    places = [n for n, event in enumerate(events) if event.kind == "user_message"]
+    sums = [0, *accumulate(sizes)]
+    ends = [*places[1:], len(events)]
+    return tuple(sums[end] - sums[start] for start, end in zip(places, ends, strict=True))
