@@ -10,6 +10,7 @@ from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli import app
 from holdfast.model import settings
 from holdfast.model.compact import CompactSettings, ItemSettings
+from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import AgentDefaults, ComposeSettings, Shares
 from holdfast.model.embed import EmbedSettings
 from holdfast.model.events import EVENT_TYPES
@@ -31,7 +32,9 @@ def settings_page() -> str:
         "`.holdfast.toml` may set `project_id` and add to `record.deny_paths`, and nothing else.",
         "",
         "Environment: `HOLDFAST_HOME`; `HOLDFAST_EMBEDDER` for `embed.embedder`; `HOLDFAST_EMBED_KEY`,",
-        "the key of an embedding endpoint.",
+        "the key of an embedding endpoint; `HOLDFAST_LLM` (`openai:MODEL`, `anthropic:MODEL`, `off`),",
+        "which model may be asked, and its key: `HOLDFAST_LLM_KEY`, else `OPENAI_API_KEY` or",
+        "`ANTHROPIC_API_KEY`.",
     ]
     for table, kind in (
         ("log", settings.LogSettings),
@@ -46,6 +49,7 @@ def settings_page() -> str:
         ("hooks", HookSettings),
         ("compact", CompactSettings),
         ("items", ItemSettings),
+        ("complete", CompleteSettings),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]
         for comment, name, _, default in _FIELD.findall(inspect.getsource(kind)):

@@ -11,6 +11,7 @@ import os
 import tomllib
 from pathlib import Path
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 import msgspec
 from platformdirs import user_config_path, user_data_path
@@ -18,6 +19,7 @@ from platformdirs import user_config_path, user_data_path
 from holdfast.capture.place import MARKER
 from holdfast.errors import Denied, Invalid
 from holdfast.model.compact import CompactSettings, ItemSettings
+from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.hooks import HookSettings
@@ -36,6 +38,7 @@ _TABLES: dict[str, Any] = {
     "hooks": HookSettings,
     "compact": CompactSettings,
     "items": ItemSettings,
+    "complete": CompleteSettings,
 }
 #: what a repository may set of each table
 _FROM_REPOSITORY: dict[str, frozenset[str]] = {
@@ -49,6 +52,7 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "hooks": frozenset(),
     "compact": frozenset(),
     "items": frozenset(),
+    "complete": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
 
@@ -60,6 +64,7 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
     _overlay(tables, config / "config.toml", allowed=None)
     if root is not None:
         _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
+    complete = _complete(tables["complete"])
     return Settings(
         home=place(home),
         keys=os.fspath(config / "keys"),
@@ -73,7 +78,9 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         hooks=msgspec.convert(tables["hooks"], HookSettings),
         compact=msgspec.convert(tables["compact"], CompactSettings),
         items=msgspec.convert(tables["items"], ItemSettings),
+        complete=complete,
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
+        llm_key=_llm_key(complete),
     )
 
 
@@ -104,6 +111,54 @@ def _embed(table: dict[str, Any]) -> EmbedSettings:
     except msgspec.ValidationError as exc:
         known = ", ".join(get_args(Chosen))
         raise Invalid(f"HOLDFAST_EMBEDDER must be one of {known}, not {named!r}") from exc
+
+
+def models_off() -> bool:
+    """Is the kill switch set by now? Asked before every call, so that it stops running processes too."""
+    table = read_toml(config_file()).get("complete", {})
+    return not isinstance(table, dict) or table.get("off", False) is not False or _said_off()
+
+
+def _said_off() -> bool:
+    return os.environ.get("HOLDFAST_LLM", "").strip().lower() == "off"
+
+
+def _complete(table: dict[str, Any]) -> CompleteSettings:
+    """The table, and what HOLDFAST_LLM says: `off`, or a provider with or without its model."""
+    said = os.environ.get("HOLDFAST_LLM", "").strip()
+    if not said or _said_off():
+        return msgspec.convert({**table, **({"off": True} if said else {})}, CompleteSettings)
+    provider, _, model = said.partition(":")
+    if provider != table.get("provider"):  # another's address and model are not for this one
+        table = {name: value for name, value in table.items() if name not in ("url", "model")}
+    try:
+        named = {"provider": provider, **({"model": model} if model else {})}
+        return msgspec.convert({**table, **named}, CompleteSettings)
+    except msgspec.ValidationError as exc:
+        raise Invalid(
+            f"HOLDFAST_LLM must be off, openai:MODEL or anthropic:MODEL, not {said!r}"
+        ) from exc
+
+
+#: the key a provider's own tools use, and the one place it is for
+_OWN_KEYS = {
+    "openai": ("OPENAI_API_KEY", "api.openai.com"),
+    "anthropic": ("ANTHROPIC_API_KEY", "api.anthropic.com"),
+}
+
+
+def _llm_key(chosen: CompleteSettings) -> str | None:
+    """Ours; else the provider's own, which never goes to another's address."""
+    name, host = _OWN_KEYS.get(chosen.provider, ("", ""))
+    own = bool(name) and (not chosen.url or _host(chosen.url) == host)
+    return os.environ.get("HOLDFAST_LLM_KEY") or (os.environ.get(name) if own else None)
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:  # whoever uses it says what is wrong with it
+        return None
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from .compact import CompactSettings, ItemSettings
+from .complete import CompleteSettings
 from .compose import ComposeSettings
 from .embed import EmbedSettings
 from .hooks import HookSettings
@@ -81,5 +82,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hooks: HookSettings = HookSettings()
     compact: CompactSettings = CompactSettings()
     items: ItemSettings = ItemSettings()
+    complete: CompleteSettings = CompleteSettings()
     #: the key of an embedding endpoint; from the environment only
     embed_key: str | None = None
+    #: the key of a language model; from the environment only
+    llm_key: str | None = None

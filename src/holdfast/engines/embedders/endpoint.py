@@ -9,11 +9,11 @@ from __future__ import annotations
 import http.client
 import ssl
 import time
-from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
-from holdfast.errors import Invalid, Unavailable
+from holdfast.errors import Unavailable
+from holdfast.model.address import address, bare_key
 
 from .once import Once
 
@@ -35,7 +35,7 @@ class Endpoint:
 
     def __init__(self, base: str, path: str, key: str | None) -> None:
         """`path` below `base`; Invalid when base is no http address or the key cannot be sent."""
-        parts = _parts(base)
+        parts = address(base, "embed.url", "http://127.0.0.1:11434/v1")
         self._secure = parts.scheme == "https"
         self._target = parts.path.rstrip("/") + path + (f"?{parts.query}" if parts.query else "")
         self._hostname = parts.hostname or ""
@@ -45,7 +45,7 @@ class Endpoint:
         self.host = parts.netloc
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if key:
-            self._headers["Authorization"] = f"Bearer {_checked(key)}"
+            self._headers["Authorization"] = "Bearer " + bare_key(key, "the embedder's")
 
     def post(self, body: bytes, timeout: float) -> Answer:
         """Send this; Unavailable when no whole answer came within about `timeout` seconds."""
@@ -100,31 +100,6 @@ class Endpoint:
             f"the embedder at {self.host} took too long; try again, or raise embed.timeout_s "
             "(embed.query_timeout_s for questions)"
         )
-
-
-def _parts(base: str) -> SplitResult:
-    """A checked address; the errors do not repeat it, because somebody may have put a key in it."""
-    if not base.isascii() or not base.isprintable() or " " in base:
-        raise Invalid("embed.url holds characters that no address has")
-    try:
-        parts = urlsplit(base)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable:
-        raise Invalid("embed.url is no address such as http://127.0.0.1:11434/v1")
-    if parts.username is not None or parts.password is not None:
-        raise Invalid("embed.url holds a user or a password; the key has a setting of its own")
-    if parts.fragment:
-        raise Invalid("embed.url ends in a fragment (#…), which is never sent")
-    return parts
-
-
-def _checked(key: str) -> str:
-    bare = key.strip()
-    if not bare.isascii() or not bare.isprintable():
-        raise Invalid("the embedder's key holds characters that no key has")
-    return bare
 
 
 def _seconds(header: str | None) -> float:

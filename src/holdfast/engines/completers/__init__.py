@@ -1,0 +1,1 @@
+"""What answers questions; `choose.py` picks. Importing one of these imports no vendor's package."""

@@ -1,0 +1,35 @@
+"""Which completer the settings ask for."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from holdfast.errors import Invalid
+from holdfast.model.complete import CompleteSettings
+from holdfast.ports.complete import Completer
+
+from .anthropic import Anthropic
+from .openai import OpenAI
+
+
+def completer(chosen: CompleteSettings, key: str | None = None) -> Completer | None:
+    """The completer to ask; None when the settings name none. Nothing is sent yet.
+
+    Invalid when the settings ask for what is not installed or cannot be asked.
+    """
+    match chosen.provider:
+        case "none":
+            return None
+        case "openai":
+            _installed("openai")
+            return OpenAI(chosen, key)
+        case "anthropic":
+            _installed("anthropic")
+            return Anthropic(chosen, key)
+
+
+def _installed(package: str) -> None:
+    if find_spec(package) is None:
+        raise Invalid(
+            f"complete.provider: {package} is not installed; run: pip install 'holdfast[{package}]'"
+        )
