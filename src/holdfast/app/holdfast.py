@@ -22,6 +22,7 @@ from holdfast.model.sessions import Restored, SessionInfo, SessionState, Session
 from holdfast.model.settings import Settings
 from holdfast.model.tokens import Counted, resolve
 from holdfast.ports.clock import Clock
+from holdfast.ports.complete import Completer
 from holdfast.ports.tokens import TokenCounter
 from holdfast.recall.library import Library
 from holdfast.record.recorder import Recorder
@@ -29,6 +30,7 @@ from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import memories, sessions
+from .completing import Model
 from .documents import Documents
 from .recalling import Recalling
 from .remembering import Remembering
@@ -67,6 +69,7 @@ class Holdfast(Remembering, Recalling):
         user: str,
         clock: Clock,
         reserved: Opening = lambda _, __: None,
+        completer: Callable[[], Completer | None] = lambda: None,
         notices: Sequence[str] = (),
     ) -> None:
         self.project = project
@@ -80,6 +83,8 @@ class Holdfast(Remembering, Recalling):
         self.library = library
         self.documents = Documents(self)
         self.reserved = Reserved(reserved)
+        #: the language model; `app/completing.py` asks it
+        self.model = Model(completer)
         self._recorder = recorder
         self._counters = counters
         self._notices = list(notices)

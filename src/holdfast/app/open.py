@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from holdfast import settings as settings_file
@@ -17,6 +18,7 @@ from holdfast.capture.redact import Redactor
 from holdfast.capture.shape import Limits, Shaper
 from holdfast.capture.stamp import timestamp
 from holdfast.engines.clock import SystemClock, UlidIds
+from holdfast.engines.completers.choose import completer
 from holdfast.engines.files import FileBlobs, FileLog, FileSnapshots
 from holdfast.engines.files import meta as project_meta
 from holdfast.engines.files.trouble import translated
@@ -89,6 +91,7 @@ def _opened(
         user=user,
         clock=clock,
         reserved=reserved,
+        completer=partial(completer, chosen.complete, chosen.llm_key),
         notices=[*_old_formats(chosen, folder, beside=beside), *_nothing_readable(log)],
     )
 

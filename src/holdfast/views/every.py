@@ -16,6 +16,7 @@ from .memories import MemoryView
 from .scratchpad import Scratchpads
 from .sessions import Sessions
 from .slots import SlotView
+from .spending import SpendingView
 from .tasks import TaskView
 from .transcript import Transcripts
 from .usage import UsageView
@@ -38,6 +39,7 @@ VIEWS: tuple[View, ...] = (
     DocumentView(),
     PatternView(),
     EpochView(),
+    SpendingView(),
 )
 
 
