@@ -386,3 +386,23 @@ def test_threads_together_keep_to_the_caps(desk: Desk) -> None:
         thread.join()
     assert sorted(found) == ["hello"] * 3 + ["limit"] * 5
     assert (len(desk.server.asked), len(desk.events())) == (3, 3)
+
+
+def test_a_call_that_is_interrupted_counts_as_billed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hf = desk.open(max_tokens=50)
+    complete(hf, HELLO)
+    with hf.language_model.alone(1) as completer:
+        engine = type(completer)
+
+    def stopped(self: object, asked: Asked) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(engine, "complete", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            complete(hf, HELLO)
+    _, event = desk.events()
+    assert (event.payload["error"], event.payload["tokens_out"]) == ("interrupted", 50)
+    assert complete(hf, HELLO).text == "hello"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -56,8 +57,9 @@ def test_a_day_is_the_sum_of_its_calls(calls: list[tuple[Any, str]]) -> None:
         assert (spent.calls, spent.failed) == (len(own), sum("error" in one for one in plain))
         for name in ("tokens_in", "tokens_out", "millionths"):
             assert getattr(spent, name) == sum(_counts(one.get(name)) for one in plain)
-    latest = max((at[:16] for _, at in calls), default="")
-    assert (found.minute, found.in_minute) == (latest, sum(at[:16] == latest for _, at in calls))
+    minutes = [at[:16] for _, at in calls][::-1]
+    together = list(takewhile(lambda minute: minute == minutes[0], minutes))
+    assert (found.minute, found.in_minute) == ("".join(minutes[:1]), len(together))
 
 
 def test_the_latest_days_are_kept_and_no_more() -> None:

@@ -96,7 +96,7 @@ def complete(
     chosen = hf.settings.complete
     _switched_on(chosen)
     draft = _draft(hf, asked, sources, session)
-    with hf.model.alone(chosen.timeout_s) as completer:
+    with hf.language_model.alone(chosen.timeout_s) as completer:
         said = _without_secrets(hf, asked, chosen)
         tokens = hf.counter(chosen.model).count(_whole(said))
         _within_caps(hf, chosen, tokens, said.max_tokens)
@@ -270,7 +270,7 @@ def _record(hf: Holdfast, draft: Draft, more: dict[str, Any]) -> Event:
     try:
         (event,) = hf.record([replace(draft, payload={**draft.payload, **more})])
     except HoldfastError:
-        hf.model.unrecorded(hf.settings.complete.rest_s)
+        hf.language_model.unrecorded(hf.settings.complete.rest_s)
         raise
     return event
 

@@ -84,7 +84,7 @@ class Holdfast(Remembering, Recalling):
         self.documents = Documents(self)
         self.reserved = Reserved(reserved)
         #: the language model; `app/completing.py` asks it
-        self.model = Model(completer)
+        self.language_model = Model(completer)
         self._recorder = recorder
         self._counters = counters
         self._notices = list(notices)

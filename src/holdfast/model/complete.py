@@ -100,7 +100,7 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
     #: the latest days with calls, in order
     days: tuple[Spent, ...] = ()
-    #: the latest minute with calls, as a timestamp begins, and how many
+    #: the minute of the last call, as a timestamp begins, and how many it had
     minute: str = ""
     in_minute: int = 0
     #: when the last call failed at the endpoint; empty when it answered since

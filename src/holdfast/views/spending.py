@@ -48,13 +48,12 @@ class SpendingView:
         days = {spent.day: spent for spent in known.days}
         day = at[0][:_DAY]
         days[day] = _added(days.get(day) or Spent(day=day), said)
-        minute = max(known.minute, at[0])
-        before = known.in_minute if minute == known.minute else 0
+        before = known.in_minute if at[0] == known.minute else 0
         after = replace(
             known,
             days=tuple(days[day] for day in sorted(days)[-MOST_DAYS:]),
-            minute=minute,
-            in_minute=before + (at[0] == minute),
+            minute=at[0],  # the last event's: a clock that was ahead for a while lifts no cap
+            in_minute=before + 1,
             failing_since=_failing(known, event, said),
         )
         return {KEY: after}
