@@ -14,7 +14,7 @@ import msgspec
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact import planning, scoring, strategies
 from holdfast.compact.chunks import Chunk, chunks
-from holdfast.compact.planning import Summarize, by_rule
+from holdfast.compact.planning import Summarize
 from holdfast.compose import history, render
 from holdfast.errors import Conflict
 from holdfast.model.compact import CompactSettings
@@ -27,6 +27,7 @@ from holdfast.views.view import session_key
 from . import compactions, situation
 from .history import at
 from .showing import Showing
+from .summarizing import summaries
 
 if TYPE_CHECKING:
     from .session import Session
@@ -60,7 +61,7 @@ class Compactor:
         self._turns = turns
         self._count = count
         self._settings = settings
-        self._summarize = summarize or by_rule(count)
+        self._summarize = summarize or summaries(s, count, settings)
 
     def compact(self, prompt: str, room: Room, trigger: str) -> Compaction | None:
         """Make room; None when nothing would leave."""

@@ -67,6 +67,12 @@ def _of(event: Event) -> Facts:
     )
 
 
+def exact(text: str) -> tuple[str, ...]:
+    """The paths and errors a text names."""
+    errors = [match[0] for match in _NAMED_ERROR.finditer(text)]
+    return _some([*(name for name in _names(text) if _is_path(name)), *errors])
+
+
 def _text(event: Event) -> str:
     """What an event says; of a call the values it was given, a line each."""
     given = event.payload.get("input") if isinstance(event.payload, dict) else None

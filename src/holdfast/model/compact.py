@@ -70,6 +70,10 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     summarize: bool = True
     #: tokens of one summary
     summary_tokens: Some = 500
+    #: summaries a model is asked for in one compaction, where one is set; the others are made by rule
+    model_calls: Annotated[int, msgspec.Meta(ge=0, le=1_000)] = 8
+    #: and how long that may take together
+    model_seconds: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 60.0
     #: tokens of the lines that name what left: of the room after a compaction, this share at most
     lines: Share = 0.3
     #: one line stands for so many tokens of what left at most, so that it can be shown whole on request

@@ -1,0 +1,123 @@
+"""What stands in a window after a compaction: everything has a place, and it fits."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from holdfast.compact import naming, planning
+from holdfast.compact.chunks import chunks
+from holdfast.compact.strategies import decided
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Facts, Past
+from holdfast.model.events import Event
+from tests.compact.happenings import conversations, count, event, texts
+from tests.compact.test_deciding import task
+from tests.property.effort import examples
+
+names = st.lists(texts.map(lambda text: text[:30]), max_size=12).map(tuple)
+some_facts = st.builds(
+    Facts, paths=names, commands=names, errors=names, decisions=names, numbers=names, words=names
+)
+
+
+def planned(events: list[Event], room: int) -> Past:
+    given_ = task(events, room, "adaptive", "parser login")
+    there = {one.event_seq: one for one in events}
+    verdicts = decided(given_)
+    return planning.planned(
+        given_.chunks, verdicts, there, planning.by_rule(count), CompactSettings()
+    )
+
+
+@settings(max_examples=examples(120))
+@given(conversations(), st.integers(0, 500))
+def test_every_event_is_kept_or_lies_in_a_span(events: list[Event], room: int) -> None:
+    past = planned(events, room)
+    spans = [*past.lines, *past.shorts]
+    for one in events:
+        inside = [span for span in spans if span.first <= one.event_seq <= span.last]
+        assert (one.event_seq in past.kept) + len(inside) == 1
+    assert list(past.kept) == sorted(past.kept)
+
+
+@settings(max_examples=examples(120))
+@given(conversations(), st.integers(0, 500), st.integers(0, 400), st.integers(0, 200))
+def test_spans_take_no_more_than_their_room(
+    events: list[Event], first: int, room: int, lines: int
+) -> None:
+    past = planned(events, first)
+    small = planning.settled(past, max(room, lines), lines, 2_000, count)
+    before = {(span.first, span.last) for span in (*past.lines, *past.shorts)}
+    after = [*small.lines, *small.shorts]
+    assert small.kept == past.kept
+    assert sum(count(span.text) for span in after) <= max(room, lines)
+    for start, end in before:
+        assert any(span.first <= start and end <= span.last for span in after)
+    again = planning.settled(small, max(room, lines), lines, 2_000, count)
+    assert again == small
+
+
+@settings(max_examples=examples(80))
+@given(conversations(), conversations(), st.integers(0, 300))
+def test_what_an_earlier_compaction_left_stays_reachable(
+    old: list[Event], new: list[Event], room: int
+) -> None:
+    shift = len(old)
+    later = [replace(one, event_seq=one.event_seq + shift) for one in new]
+    earlier, now = planned(old, room), planned(later, room)
+    both = planning.settled(planning.joined(earlier, now), room, room // 3, 2_000, count)
+    spans = [*both.lines, *both.shorts]
+    for span in (*earlier.lines, *earlier.shorts, *now.lines, *now.shorts):
+        assert any(one.first <= span.first and span.last <= one.last for one in spans)
+
+
+@given(st.lists(some_facts, max_size=6), st.integers(0, 120))
+def test_lines_name_what_is_there_and_no_more_than_fits(facts: list[Facts], room: int) -> None:
+    made = naming.lines(facts, room, count)
+    assert len(made) == len(facts)
+    assert sum(count(f"; {one}") for one in made if one) <= max(0, room)
+    for of, line in zip(facts, made, strict=True):
+        known = {name for sort in Facts.__struct_fields__ for name in getattr(of, sort)}
+        joined = "; ".join(sorted(known))
+        assert not line or all(part in joined for part in line.split("; "))
+
+
+def test_exact_names_come_before_words_and_each_once() -> None:
+    said = [
+        event(1, "tool_call", {"tool": "Bash", "input": {"command": "make test\necho done"}}),
+        event(
+            2, "tool_result", {"tool": "Bash", "text": "src/cart.py:3\nKeyError: 'user'\n7 failed"}
+        ),
+        event(3, "tool_call", {"tool": "Read", "input": {"file_path": "src/cart.py"}}),
+        event(4, "decision", {"text": "carts expire after an hour"}),
+    ]
+    facts = naming.facts(said)
+    assert facts.commands == ("make test", "Read src/cart.py")
+    assert "src/cart.py" in facts.paths
+    assert facts.errors == ("KeyError: 'user'",)
+    assert facts.decisions == ("carts expire after an hour",)
+    first, second = naming.lines([facts, facts], 200, count)
+    for name in ("make test", "src/cart.py", "KeyError: 'user'", "carts expire after an hour"):
+        assert name in first
+    assert second
+
+
+@given(conversations(), st.integers(1, 200))
+def test_a_summary_by_rule_fits_and_says_nothing_of_its_own(events: list[Event], room: int) -> None:
+    found = planning.by_rule(count)(events, room) if events else None
+    if found is not None:
+        text, by = found
+        assert by == "rule"
+        assert 0 < count(text) <= room
+
+
+def test_spans_are_no_longer_than_can_be_shown() -> None:
+    events = [event(n + 1, "model_message", {"text": f"step {n} " * 30}) for n in range(60)]
+    past = planned(events, 50)
+    sizes = {piece.first: piece.tokens for piece in chunks(events, lambda one: count(one.text))}
+    most = CompactSettings().span_tokens
+    assert past.lines
+    assert all(span.tokens <= most or span.first == span.last for span in past.lines)
+    assert sizes
