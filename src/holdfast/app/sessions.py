@@ -151,6 +151,7 @@ def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
         last_pack=given.last_pack,
         retrieved=tuple(one.id for one in shown if one.kind in _RETRIEVED)[-_LATEST:],
         compacted=given.compacted,
+        past=given.past,
     )
 
 

@@ -139,5 +139,5 @@ def _growth(events: Sequence[Event], sizes: Sequence[int]) -> tuple[int, ...]:
     """What each turn of the person's added, with all that followed it."""
     places = [n for n, event in enumerate(events) if event.kind == "user_message"]
     sums = [0, *accumulate(sizes)]
-    ends = [*places[1:], len(events)]
+    ends = [*places[1:], len(events)] if places else []
     return tuple(sums[end] - sums[start] for start, end in zip(places, ends, strict=True))

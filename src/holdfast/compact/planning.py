@@ -26,6 +26,8 @@ Count = Callable[[str], int]
 Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
 #: tokens of what stands before the names of a line: "events 123456-123499: "
 _HANDLE = 14
+#: tokens of the marks around a summary, or around all lines
+_MARKS = 34
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
 #: characters of a token, about
@@ -123,13 +125,13 @@ def settled(past: Past, room: int, lines: int, most: int, count: Count) -> Past:
     """
     kept = list(past.shorts)
     left: list[Span] = list(past.lines)
-    sizes = [count(span.text) + _HANDLE for span in kept]
+    sizes = [count(span.text) + _MARKS for span in kept]
     while kept and sum(sizes) > room - lines:
         left.append(replace(kept.pop(0), text="", by="rule"))
         sizes.pop(0)
     lines = max(lines, room - sum(sizes))
     left = _merged(sorted(left, key=lambda span: span.first), most)
-    while len(left) > 1 and lines < len(left) * (_SHORTEST + _HANDLE):
+    while len(left) > 1 and lines - _MARKS < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
     return Past(lines=tuple(_written(left, lines, count)), shorts=tuple(kept), kept=past.kept)
@@ -157,6 +159,6 @@ def _one(first: Span, second: Span) -> Span:
 
 def _written(lines: Sequence[Span], room: int, count: Count) -> list[Span]:
     """Every line with its names."""
-    left = max(0, room - len(lines) * _HANDLE)
+    left = max(0, room - len(lines) * _HANDLE - _MARKS)
     texts = naming.lines([line.facts for line in lines], left, count)
     return [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]

@@ -1,8 +1,9 @@
 """What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
 
-What always holds, whichever way: what the person said last stays; what is pinned or important, an
-instruction of the person or a decision stays, and so do the last chunks, unless these alone do not fit:
-then the last chunks but one leave first and what is pinned last, the oldest before the others.
+What always holds, whichever way: what the person said last stays, and so do the last chunk and what is
+pinned, whatever room they take; pinned ones that are too much for the room by themselves are summarised,
+the oldest first. What is important, an instruction of the person or a decision stays, and so do the last
+chunks, unless all of that together does not fit: then the last chunks leave first.
 """
 
 from __future__ import annotations
@@ -136,6 +137,10 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
         )
         for chunk, score, (verdict, why) in zip(task.chunks, task.scores, judged, strict=True)
     ]
+    pinned = [n for n, one in enumerate(found) if one.why == "pinned"]
+    while pinned and sum(found[n].tokens for n in pinned) > task.room:
+        found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
+        pinned.pop(0)
     taken = sum(cost(one, task.settings) for one in found)
     for n in _in_order(found):
         if taken <= task.room:
@@ -153,14 +158,14 @@ def _in_order(found: Sequence[Decided]) -> list[int]:
     summaries = [n for n in by_worth if found[n].verdict == "summarize"]
     kept = [n for n in by_worth if found[n].verdict == "keep"]
     late = [n for n, one in enumerate(found) if one.why == "recent"][:-1]
-    bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:5]]
+    bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
     bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
     # each kept one steps down twice: to a summary, then out
     return [*summaries, *kept, *kept, *late, *late, *bound, *bound]
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves
-#: first, and the last never
+#: first, and the last two never
 _STAYS = ("recent", "decision", "instruction", "important", "pinned", "asked")
 
 

@@ -176,6 +176,8 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     retrieved: tuple[str, ...] = ()
     #: the event that says that its host shortened the conversation last, 0 when it never did
     compacted: int = 0
+    #: our own compaction that holds, empty for none
+    past: str = ""
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):
