@@ -21,6 +21,7 @@ from typing import Any
 
 from holdfast.app.documents import Documents
 from holdfast.app.holdfast import Holdfast
+from holdfast.app.items import Items
 from holdfast.app.open import open as open_
 from holdfast.app.session import Session
 from holdfast.errors import Invalid
@@ -42,7 +43,7 @@ class Names:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._of, name)
-        if isinstance(value, Documents):
+        if isinstance(value, Documents | Items):
             return Names(value)
         if not callable(value):
             return value

@@ -50,7 +50,9 @@ REMEMBERED = (
     "trust_changed",
     "memory_used",
 )
+KEPT = ("item_saved", "item_accessed", "tiers_assigned")
 MEMORIES = ("mem_1", "mem_2", "mem_3")
+ITEMS = ("itm_1", "itm_2", "itm_3")
 
 words = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     ["", "Build it", "build  IT", "ß", "\0", "x" * 4_500, "é" * 600, "\U0010ffff\u2028"]
@@ -129,6 +131,34 @@ about_memories: st.SearchStrategy[Any] = st.fixed_dictionaries(
     },
 )
 
+tiers = st.sampled_from(["HOT", "WARM", "COLD", "hot", ""]) | values
+millionths = st.integers(0, 1_000_000) | st.integers(-5, 2**60) | values
+items = st.sampled_from(ITEMS) | ids
+#: a payload about items
+about_items: st.SearchStrategy[Any] = st.fixed_dictionaries(
+    {},
+    optional={
+        "item": items,
+        "item_type": st.sampled_from(["CODE", "TASK", "own", "", "a b"]) | values,
+        "text": words,
+        "index": words,
+        "sha256": words,
+        "importance": shares | values,
+        "pinned": st.booleans() | values,
+        "important": st.booleans(),
+        "tags": some(words) | values,
+        "tier": tiers,
+        "score": millionths,
+        "ids": some(items) | values,
+        "tiers": values
+        | st.dictionaries(
+            items,
+            values | st.fixed_dictionaries({}, optional={"tier": tiers, "score": millionths}),
+            max_size=3,
+        ),
+    },
+)
+
 #: what views look at, and what they hope to find there
 _EXPECTED: dict[str, st.SearchStrategy[Any]] = {
     "text": words,
@@ -171,10 +201,14 @@ _EXPECTED: dict[str, st.SearchStrategy[Any]] = {
 expected = st.fixed_dictionaries({}, optional=_EXPECTED)
 _NAMES = sorted({*_EXPECTED, *_MEMORY, "memory", "changes", "by", "from", "slot", "cited"})
 odd = st.dictionaries(st.sampled_from(_NAMES) | words, values | ids, max_size=5)
-payloads = expected | expected | about_memories | odd | values
+payloads = expected | expected | about_memories | about_items | odd | values
 kinds = st.sampled_from(FOLDED) | st.sampled_from(sorted(EVENT_TYPES)) | st.just("moon_phase")
 #: a type and a payload that mostly go together
-told_events = st.tuples(kinds, payloads) | st.tuples(st.sampled_from(REMEMBERED), about_memories)
+told_events = (
+    st.tuples(kinds, payloads)
+    | st.tuples(st.sampled_from(REMEMBERED), about_memories)
+    | st.tuples(st.sampled_from(KEPT), about_items)
+)
 
 
 @st.composite

@@ -251,7 +251,8 @@ def test_what_was_erased_leaves_no_trace(told: list[Entry], which: set[int], mor
         odd = {"input": {"file_path": mark, "todos": [{"content": mark}]}, "state": {mark: more}}
         said |= {name: mark + name for name in ("key", "value", "subject", "summary", "trigger")}
         said |= {"memory": f"mem_{n}", "changes": dict(said), "tags": [mark], "cited": [f"mem_{n}"]}
-        kinds = [*sorted(WHOLE["errors"].kinds or ()), "state_updated", *REMEMBERED]
+        said |= {"item": f"itm_{n}", "index": mark, "item_type": "CODE"}
+        kinds = [*sorted(WHOLE["errors"].kinds or ()), "state_updated", *REMEMBERED, "item_saved"]
         kind = kinds[n % len(kinds)]
         payload = {**said, **odd, "file_changes": [mark], "passed": True, "is_error": True}
         ids += [e.event_id for e in log.append([entry(type=f"{kind}@1", payload=payload)])]

@@ -32,6 +32,7 @@ from holdfast.views.runner import MILESTONES, Runner
 from . import memories, sessions
 from .completing import Model
 from .documents import Documents
+from .items import Items
 from .recalling import Recalling
 from .remembering import Remembering
 from .reserved import Opening, Reserved
@@ -82,6 +83,7 @@ class Holdfast(Remembering, Recalling):
         self.views = views
         self.library = library
         self.documents = Documents(self)
+        self.items = Items(self)
         self.reserved = Reserved(reserved)
         #: the language model; `app/completing.py` asks it
         self.language_model = Model(completer)

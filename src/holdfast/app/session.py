@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.errors import Conflict, Invalid, NotFound
+from holdfast.errors import Conflict, HoldfastError, Invalid, NotFound
 from holdfast.model.events import Draft, Event
 from holdfast.model.memories import Memory
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
 
 from . import citing, given, history, memories, sessions
+from .items import Items
 from .recalling import SessionRecalling
 from .telling import Author
 from .windows import SessionCompacting
@@ -132,8 +134,11 @@ class Session(SessionRecalling, SessionCompacting):
         return self._say("validation_gate", "system", {"gate": number, "passed": passed}, more)
 
     def task_done(self, task: str, **more: Any) -> Event:
-        """A unit of work is complete."""
-        return self._say("task_completed", "agent", {"text": task}, more)
+        """A unit of work is complete; this agent's items are weighed anew."""
+        event = self._say("task_completed", "agent", {"text": task}, more)
+        with suppress(HoldfastError):  # the task is done all the same; the next one weighs them
+            self.items.update_tiers(why="task_completed")
+        return event
 
     def decision(self, text: str, **more: Any) -> Event:
         """Something was decided."""
@@ -174,6 +179,11 @@ class Session(SessionRecalling, SessionCompacting):
         """
         said = given.said({"text": text, **fields} if text else fields)
         return memories.remember(self._hf, self._author(), [said])[0]
+
+    @property
+    def items(self) -> Items:
+        """What this agent keeps of its working context for this user, by tiers."""
+        return Items(self._hf, user=self.principal, agent=self.agent, session_id=self.id)
 
     def used(self, ids: Sequence[str], verdict: str, *, action: str | None = None) -> list[Event]:
         """Say what came of memories or events: cited, ignored, useful or wrong."""

@@ -12,6 +12,7 @@ from .extent import ExtentView
 from .failures import FailureView
 from .files import FileView
 from .gates import GateView
+from .items import ItemView
 from .memories import MemoryView
 from .scratchpad import Scratchpads
 from .sessions import Sessions
@@ -40,6 +41,7 @@ VIEWS: tuple[View, ...] = (
     PatternView(),
     EpochView(),
     SpendingView(),
+    ItemView(),
 )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from holdfast.model.events import Event
 
+from .items import KEPT
 from .view import Rows, common_key
 
 KEY = common_key("extent")
@@ -16,7 +17,7 @@ _BESIDE = 300
 
 
 class Extent(msgspec.Struct, frozen=True, kw_only=True):
-    """About how many memories there are, and about how many bytes their rows take."""
+    """About how many memories there are, and about how many bytes their rows and those of items take."""
 
     memories: int = 0
     size: int = 0
@@ -26,8 +27,8 @@ class ExtentView:
     """One row for the whole project."""
 
     name = "extent"
-    version = 1
-    kinds = frozenset({"memory_learned", "memory_revised"})
+    version = 2
+    kinds = frozenset({"memory_learned", "memory_revised", "item_saved"})
     row = Extent
 
     def keys(self, event: Event) -> tuple[str, ...]:  # noqa: ARG002  (the same for all of them)
@@ -37,7 +38,9 @@ class ExtentView:
     def apply(self, rows: Rows, event: Event) -> Rows:
         """Add what it brings."""
         known: Extent = rows[KEY] or Extent()
-        size = known.size + _BESIDE + _length(event.payload)
+        length = _length(event.payload)
+        kept = min(length, KEPT) if event.kind == "item_saved" else length
+        size = known.size + _BESIDE + kept
         learned = event.kind == "memory_learned"
         return {KEY: Extent(memories=known.memories + learned, size=size)}
 

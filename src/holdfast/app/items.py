@@ -1,0 +1,424 @@
+"""Items: what an agent keeps of its working context, by tiers: `hf.items`, `s.items`.
+
+An item is seen by its own user and agent only. Tiers are those that were assigned last, when an item was
+saved, a task was completed, or somebody asked; scores are of the moment.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.capture.stamp import fresh_id
+from holdfast.compact.importance import score_of, tier_of
+from holdfast.errors import Conflict, Invalid, NotFound
+from holdfast.model.events import Draft
+from holdfast.model.items import (
+    TIERS,
+    TYPES,
+    UNIT,
+    ContextItem,
+    ItemDiff,
+    ItemStats,
+    Tier,
+    TierUpdate,
+    counts,
+    digest,
+    is_item_id,
+    is_item_type,
+)
+from holdfast.record import limits
+from holdfast.text.levels import shown_as
+from holdfast.views import items as views
+from holdfast.views.items import LONGEST_TAG, LONGEST_TEXT, MOST_IDS, MOST_TAGS
+
+from . import expanding, given, sessions
+from .memories import now
+from .telling import redacted
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+#: what is asked for by tier, and what stands for all of them
+_ALL = "ALL"
+#: by which rules a type is shortened; others as what was said
+_SHORTENED = {"CODE": "code", "ERROR": "tool_output", "TEST_RESULT": "tool_output"}
+
+
+class Items:
+    """The items of a user's agents: of one agent where it is bound to one."""
+
+    def __init__(
+        self,
+        hf: Holdfast,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session_id: str | None = None,
+    ) -> None:
+        self._hf = hf
+        self._user = user
+        self._agent = agent
+        self._session_id = session_id
+
+    # ---- saving ----------------------------------------------------------------------------
+
+    def save(  # noqa: PLR0913  (every field by its name)
+        self,
+        text: str = "",
+        type: str | None = None,  # noqa: A002  (as everybody calls it)
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        id: str | None = None,  # noqa: A002
+        importance: float | None = None,
+        pinned: bool | None = None,
+        important: bool | None = None,
+        tags: Iterable[str] | None = None,
+        sources: Sequence[str] = (),
+        at: given.When = None,
+        event_id: str | None = None,
+    ) -> ContextItem:
+        """Save an item, or with its id another revision of it, and give it back with its tier.
+
+        `importance`, 0 to 1, counts in place of what the type is worth. Of a revision, what is not
+        said stays as it is.
+        """
+        whose = self._one(user, agent)
+        if event_id is not None and (there := self._there(event_id, whose, text)) is not None:
+            return there
+        before = None if id is None else self._find(*whose, id)
+        said = _about(pinned=pinned, important=important, importance=importance, tags=tags)
+        said |= self._says(text, type, before)
+        item_id = fresh_id("itm") if before is None else before.id
+        when = now(self._hf) if at is None else limits.moment(at)
+        after = _imagined(before, item_id, said, when)
+        own = {"at": at, "event_id": event_id, "sources": tuple(sources)}
+        return self._saved(whose, after, said, own)
+
+    def _there(self, event_id: str, whose: tuple[str, str], text: str) -> ContextItem | None:
+        """The item an event of that id saved before: then this is a retry."""
+        event = self._hf.log.find(limits.event_id(event_id))
+        if event is None:
+            return None
+        same = event.kind == "item_saved" and (event.user, event.agent) == whose
+        if not same or (text and event.text != redacted(self._hf, text)):
+            raise Conflict(f"{event_id} is in the log already with other content")
+        return self._now(self._find(*whose, event.payload.get("item")))
+
+    def _says(self, text: str, kind: str | None, before: ContextItem | None) -> dict[str, Any]:
+        """The text, where it is another one, its type and the name it goes by."""
+        if kind is not None and not is_item_type(kind):
+            raise Invalid(f"a type is one of {', '.join(TYPES)} or a word of yours, not {kind!r}")
+        if not isinstance(text, str):
+            raise Invalid(f"text is a text, not {text.__class__.__name__}")
+        words = redacted(self._hf, given.text("text", text, LONGEST_TEXT))
+        if not words.strip():
+            if before is None:
+                raise Invalid("an item needs a text")
+            if kind in (None, before.type):
+                return {}
+            words = self._whole(before).text
+        named = kind or (before.type if before is not None else "CODE")
+        sha = digest(words)
+        if before is not None and (sha, named) == (before.sha256, before.type):
+            return {}
+        index = shown_as(_SHORTENED.get(named, "turn"), words).index
+        return {"text": words, "item_type": named, "sha256": sha, "index": index}
+
+    def _saved(
+        self,
+        whose: tuple[str, str],
+        after: ContextItem,
+        said: dict[str, Any],
+        own: Mapping[str, Any] | None = None,
+    ) -> ContextItem:
+        """Record what makes an item so, with the tier it has from here on."""
+        settings = self._hf.settings.items
+        score = score_of(after, now(self._hf), settings)
+        tier = tier_of(score, settings, pinned=after.pinned)
+        payload = {"item": after.id, **said, "tier": tier, "score": round(score * UNIT)}
+        draft = self._draft("item_saved", payload, whose, origin="agent", **(own or {}))
+        event = self._hf.record([draft])[0]
+        # as it stands in the log: a retry is what was recorded first, a name may be redacted there
+        user, agent = event.user or whose[0], event.agent or whose[1]
+        return self._now(self._find(user, agent, event.payload["item"]))
+
+    def pin(
+        self, item_id: str, *, agent: str | None = None, user: str | None = None
+    ) -> ContextItem:
+        """Keep an item hot whatever its score is."""
+        return self._pinned(item_id, user, agent, pinned=True)
+
+    def unpin(
+        self, item_id: str, *, agent: str | None = None, user: str | None = None
+    ) -> ContextItem:
+        """Let an item be as warm as its score says."""
+        return self._pinned(item_id, user, agent, pinned=False)
+
+    def _pinned(
+        self, item_id: str, user: str | None, agent: str | None, *, pinned: bool
+    ) -> ContextItem:
+        item = self._find(*self._some(user, agent), item_id)
+        if item.pinned == pinned:
+            return self._now(item)
+        whose = (item.user or "", item.agent or "")
+        return self._saved(whose, replace(item, pinned=pinned), {"pinned": pinned})
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def get(
+        self, item_id: str, *, agent: str | None = None, user: str | None = None
+    ) -> ContextItem:
+        """One item, whole; that does not count as an access."""
+        return self._now(self._find(*self._some(user, agent), item_id))
+
+    def list(
+        self,
+        *,
+        tier: str | None = None,
+        type: str | None = None,  # noqa: A002
+        agent: str | None = None,
+        user: str | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[ContextItem]:
+        """Items, the pinned and then the most important first; that does not count as an access."""
+        rows = self._rows(*self._some(user, agent), _tier(tier))
+        at, settings = now(self._hf), self._hf.settings.items
+        found = [replace(one, score=score_of(one, at, settings)) for one in rows]
+        if type is not None:
+            found = [one for one in found if one.type == type]
+        found.sort(key=lambda one: (not one.pinned, -one.score, one.id))
+        return [self._whole(one) for one in found[: _limit(limit)]]
+
+    def load(
+        self,
+        tier: str | None = "HOT",
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[ContextItem]:
+        """The items of a tier, to work with: each counts as accessed, in one event for all of them."""
+        user, agent = self._one(user, agent)
+        found = self.list(tier=tier, agent=agent, user=user, limit=limit)
+        at = self.accessed([one.id for one in found], user=user, agent=agent)
+        return [replace(one, accesses=one.accesses + 1, last_accessed=at) for one in found]
+
+    def accessed(self, ids: Sequence[str], *, user: str, agent: str) -> str | None:
+        """Count that these were loaded; the time it is known by."""
+        drafts = [
+            self._draft("item_accessed", {"ids": [*ids[n : n + MOST_IDS]]}, (user, agent))
+            for n in range(0, len(ids), MOST_IDS)
+        ]
+        return self._hf.record(drafts)[-1].timestamp if drafts else None
+
+    def diff(
+        self,
+        previous: Mapping[str, Any] | ItemStats | Iterable[ContextItem],
+        *,
+        tier: str | None = None,
+        agent: str | None = None,
+        user: str | None = None,
+    ) -> ItemDiff:
+        """What changed since: by the SHA-256 of what each item said and says.
+
+        `previous` is a dict of ids and hashes, items, or the stats of then. With a tier, what left it
+        is among the removed.
+        """
+        before = _hashes(previous)
+        rows = self._rows(*self._one(user, agent), _tier(tier))
+        new = [one for one in rows if one.id not in before]
+        other = [one for one in rows if before.get(one.id, one.sha256) != one.sha256]
+        there = {one.id for one in rows}
+        same = [one.id for one in rows if before.get(one.id) == one.sha256]
+        return ItemDiff(
+            added=tuple(self._now(one) for one in new),
+            changed=tuple(self._now(one) for one in other),
+            removed=tuple(one for one in before if one not in there),
+            unchanged=tuple(same),
+        )
+
+    def stats(self, *, agent: str | None = None, user: str | None = None) -> ItemStats:
+        """How many items and tokens there are of each tier, and the hash of each item."""
+        rows, counter = self._rows(*self._some(user, agent), None), self._hf.counter()
+        tokens: dict[str, int] = dict.fromkeys(TIERS, 0)
+        for one in rows:
+            tokens[one.tier] += counter.count(self._whole(one).text)
+        of = counts({str(n): one.tier for n, one in enumerate(rows)})
+        return ItemStats(
+            total_items=len(rows),
+            hot_count=of["HOT"],
+            warm_count=of["WARM"],
+            cold_count=of["COLD"],
+            total_tokens=sum(tokens.values()),
+            tokens=tokens,
+            counted_with=counter.name,
+            hashes={one.id: one.sha256 for one in rows},
+        )
+
+    # ---- tiers -----------------------------------------------------------------------------
+
+    def update_tiers(
+        self, *, agent: str | None = None, user: str | None = None, why: str = "asked for"
+    ) -> TierUpdate:
+        """Weigh every item of an agent anew, and write down those that move; none, nothing."""
+        whose = self._one(user, agent)
+        rows, at, settings = self._rows(*whose, None), now(self._hf), self._hf.settings.items
+        before: dict[str, Tier] = {one.id: one.tier for one in rows}
+        scores = {one.id: score_of(one, at, settings) for one in rows}
+        after = {one.id: tier_of(scores[one.id], settings, pinned=one.pinned) for one in rows}
+        moved = {one: (before[one], after[one]) for one in before if before[one] != after[one]}
+        said = [
+            (one, {"tier": to, "score": round(scores[one] * UNIT)})
+            for one, (_, to) in moved.items()
+        ]
+        drafts = [
+            self._draft(
+                "tiers_assigned", {"tiers": dict(said[n : n + MOST_IDS]), "why": why}, whose
+            )
+            for n in range(0, len(said), MOST_IDS)
+        ]
+        if drafts:
+            self._hf.record(drafts)
+        return TierUpdate(before=counts(before), after=counts(after), moved=moved)
+
+    # ---- small things ----------------------------------------------------------------------
+
+    def _one(self, user: str | None, agent: str | None) -> tuple[str, str]:
+        """Whose items: those of one agent, which must be named."""
+        whose, named = self._some(user, agent)
+        if named is None:
+            raise Invalid("items belong to one agent: name it with agent=")
+        return whose, named
+
+    def _some(self, user: str | None, agent: str | None) -> tuple[str, str | None]:
+        """Whose items: those of one agent or of all of a user's; who is bound asks for its own."""
+        if self._agent is not None:
+            others = user not in (None, self._user) or agent not in (None, self._agent)
+            if others:
+                raise Invalid("a session has the items of its own agent; use hf.items for others")
+            return self._user or self._hf.user, self._agent
+        named = self._hf.user if user is None else sessions.one("user", user)
+        return named, sessions.one_or_all(agent)
+
+    def _rows(self, user: str, agent: str | None, tier: str | None) -> builtins.list[ContextItem]:
+        rows = self._hf.views.read(partial(views.items, user=user, agent=agent))
+        return rows if tier is None else [one for one in rows if one.tier == tier]
+
+    def _find(self, user: str, agent: str | None, item_id: Any) -> ContextItem:
+        found = None
+        if is_item_id(item_id) and agent is not None:
+            ask = partial(views.item, user=user, agent=agent, item_id=item_id)
+            found = self._hf.views.read(ask)
+        elif is_item_id(item_id):
+            mine = self._rows(user, None, None)
+            found = next((one for one in mine if one.id == item_id), None)
+        if found is None:
+            raise NotFound(
+                f"there is no item {item_id}; `holdfast items list` shows those there are"
+            )
+        return found
+
+    def _now(self, item: ContextItem) -> ContextItem:
+        score = score_of(item, now(self._hf), self._hf.settings.items)
+        return self._whole(replace(item, score=score))
+
+    def _whole(self, item: ContextItem) -> ContextItem:
+        """With all of its text."""
+        return replace(item, text=text_of(self._hf, item), cut=False) if item.cut else item
+
+    def _draft(
+        self, kind: str, payload: dict[str, Any], whose: tuple[str, str], **more: Any
+    ) -> Draft:
+        user, agent = whose
+        return Draft(
+            type=kind,
+            payload=payload,
+            origin=more.pop("origin", "system"),
+            session_id=self._session_id,
+            agent=agent,
+            user=user,
+            **more,
+        )
+
+
+def text_of(hf: Holdfast, item: ContextItem) -> str:
+    """All an item says, from its event where the row holds the beginning."""
+    if not item.cut:
+        return item.text
+    event = hf.lately.find(hf.log, hf.log.head().generation, item.event_id)
+    if event is None or event.erased:
+        raise NotFound(f"what {item.id} says is not in the log any more")
+    return expanding.whole(hf, event)
+
+
+def _about(**fields: Any) -> dict[str, Any]:
+    """What is said about an item beside its text, checked."""
+    said: dict[str, Any] = {}
+    for name in ("pinned", "important"):
+        if fields[name] is not None and not isinstance(fields[name], bool):
+            raise Invalid(f"{name} is True or False, not {fields[name]!r}")
+    if fields["importance"] is not None:
+        said["importance"] = given.share("importance", fields["importance"])
+    if fields["tags"] is not None:
+        said["tags"] = [*given.texts("tags", fields["tags"], MOST_TAGS, LONGEST_TAG)]
+    return said | {n: fields[n] for n in ("pinned", "important") if fields[n] is not None}
+
+
+def _imagined(
+    before: ContextItem | None, item_id: str, said: Mapping[str, Any], at: str
+) -> ContextItem:
+    """The item as it will be, as far as its score goes."""
+    base = before or ContextItem(id=item_id, type="", text="", sha256="")
+    return replace(
+        base,
+        type=said.get("item_type", base.type),
+        importance=said.get("importance", base.importance),
+        pinned=said.get("pinned", base.pinned),
+        updated_at=at,
+    )
+
+
+def _tier(tier: Any) -> str | None:
+    """A tier as it is called here; None for all of them."""
+    named = tier.upper() if isinstance(tier, str) else tier
+    if named is None or named == _ALL:
+        return None
+    if named not in TIERS:
+        raise Invalid(f"a tier is HOT, WARM or COLD, or ALL, not {tier!r}")
+    return str(named)
+
+
+def _limit(limit: Any) -> int | None:
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise Invalid(f"limit must be a whole number from 1 on, not {limit!r}")
+    return limit
+
+
+def _hashes(previous: Any) -> dict[str, str]:
+    """Ids and hashes, from whatever says them."""
+    if isinstance(previous, ItemStats):
+        return previous.hashes
+    if isinstance(previous, Mapping):
+        inner = previous.get("hashes", previous)
+    elif isinstance(previous, Iterable) and not isinstance(previous, str | bytes):
+        inner = dict(map(_hash, previous))
+    else:
+        inner = None
+    try:
+        return msgspec.convert(inner, dict[str, str])
+    except msgspec.ValidationError:
+        raise Invalid("previous is a dict of ids and hashes, items, or stats of then") from None
+
+
+def _hash(one: Any) -> tuple[Any, Any]:
+    """The id and the hash of an item, or of what a machine was told of one."""
+    if isinstance(one, ContextItem):
+        return one.id, one.sha256
+    return (one.get("id"), one.get("sha256")) if isinstance(one, Mapping) else (None, None)

@@ -1,0 +1,314 @@
+"""Items and tiers: saved, loaded, moved, compared, and nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.errors import Conflict, Invalid, Limit, NotFound
+from holdfast.model.items import TYPES, digest
+
+DAY = 86_400_000
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self) -> None:
+        self.ms = 1_767_225_600_000  # 2026-01-01
+
+    def now_ms(self) -> int:
+        return self.ms
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def hf(tmp_path: Path, clock: Clock) -> Iterator[holdfast.Holdfast]:
+    with holdfast.open(tmp_path, project="p", user="ana", now=clock) as opened:
+        yield opened
+
+
+def kinds(hf: holdfast.Holdfast) -> list[str]:
+    return [event.kind for event in hf.events()]
+
+
+# ---- saving ----------------------------------------------------------------------------------
+
+
+def test_an_item_is_given_back_as_it_was_saved(hf: holdfast.Holdfast) -> None:
+    item = hf.items.save("def f(): ...", type="CODE", agent="coder", tags=["api"], important=True)
+    assert item.id.startswith("itm_")
+    assert (item.type, item.text, item.sha256) == ("CODE", "def f(): ...", digest("def f(): ..."))
+    assert (item.tier, item.score, item.tags, item.important) == ("WARM", 0.7, ("api",), True)
+    assert (item.user, item.agent, item.trust, item.revision) == ("ana", "coder", 2, 0)
+    assert hf.items.get(item.id, agent="coder") == item
+    assert kinds(hf) == ["item_saved"]
+
+
+@pytest.mark.parametrize(("kind", "tier"), [("TASK", "HOT"), ("ERROR", "WARM"), ("MINE", "WARM")])
+def test_a_tier_goes_by_the_type(hf: holdfast.Holdfast, kind: str, tier: str) -> None:
+    assert hf.items.save("x", type=kind, agent="coder").tier == tier
+
+
+def test_a_score_of_ones_own_and_a_pin_decide_the_tier(hf: holdfast.Holdfast) -> None:
+    save = hf.items.save
+    assert save("a", agent="coder", importance=0.9).tier == "HOT"
+    assert save("b", agent="coder", importance=0.1).tier == "COLD"
+    pinned = save("c", agent="coder", importance=0.1, pinned=True)
+    assert (pinned.tier, pinned.score) == ("HOT", 0.1)
+
+
+def test_saving_an_id_again_makes_a_revision(hf: holdfast.Holdfast) -> None:
+    first = hf.items.save("one", type="TASK", agent="coder", tags=["a"], importance=0.9)
+    second = hf.items.save("two", id=first.id, agent="coder")
+    assert (second.id, second.text, second.revision) == (first.id, "two", 1)
+    assert (second.type, second.tags, second.importance) == ("TASK", ("a",), 0.9)
+    assert second.created_at == first.created_at
+    tagged = hf.items.save(id=first.id, agent="coder", tags=[])
+    assert (tagged.text, tagged.tags, tagged.sha256) == ("two", (), second.sha256)
+    other = hf.items.save(id=first.id, type="CODE", agent="coder")
+    assert (other.text, other.type, other.revision) == ("two", "CODE", 3)
+    assert len(hf.items.list(agent="coder")) == 1
+
+
+def test_a_long_text_comes_back_whole(hf: holdfast.Holdfast) -> None:
+    text = "line of code\n" * 4_000
+    item = hf.items.save(text, agent="coder")
+    assert hf.items.get(item.id).text == text == item.text
+    assert [one.text for one in hf.items.load("WARM", agent="coder")] == [text]
+    assert item.sha256 == digest(text)
+
+
+def test_a_secret_is_not_kept(hf: holdfast.Holdfast) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    item = hf.items.save(f"token = {secret}", agent="coder")
+    assert secret not in item.text
+    assert item.sha256 == digest(item.text)
+
+
+def test_a_retry_with_its_own_id_is_harmless(hf: holdfast.Holdfast) -> None:
+    first = hf.items.save("x", agent="coder", event_id="mine-1")
+    assert hf.items.save("x", agent="coder", event_id="mine-1") == first
+    with pytest.raises(Conflict):
+        hf.items.save("y", agent="coder", event_id="mine-1")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"text": "  "}, Invalid),
+        ({"text": 5}, Invalid),
+        ({"text": "x" * (64 << 10) + "y"}, Limit),
+        ({"text": "x", "type": "two words"}, Invalid),
+        ({"text": "x", "importance": 1.5}, Invalid),
+        ({"text": "x", "pinned": "yes"}, Invalid),
+        ({"text": "x", "tags": "one"}, Invalid),
+        ({"text": "x", "id": "itm_none"}, NotFound),
+        ({"text": "x", "agent": None}, Invalid),
+        ({"text": "x", "agent": "*"}, Invalid),
+    ],
+)
+def test_what_cannot_be_an_item_is_refused(
+    hf: holdfast.Holdfast, fields: dict[str, Any], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        hf.items.save(**{"agent": "coder", **fields})
+    assert kinds(hf) == []
+
+
+# ---- loading ---------------------------------------------------------------------------------
+
+
+def test_loading_counts_once_for_all_and_listing_does_not(hf: holdfast.Holdfast) -> None:
+    ids = {hf.items.save(f"task {n}", type="TASK", agent="coder").id for n in range(3)}
+    hf.items.save("code", agent="coder")
+    assert {one.id for one in hf.items.list(tier="HOT", agent="coder")} == ids
+    loaded = hf.items.load(agent="coder")
+    assert {one.id for one in loaded} == ids
+    assert all(one.accesses == 1 for one in loaded)
+    assert kinds(hf).count("item_accessed") == 1
+    assert hf.items.list(tier="hot", agent="coder") == loaded
+    assert [one.text for one in hf.items.load("warm", agent="coder")] == ["code"]
+    assert len(hf.items.load("ALL", agent="coder")) == 4
+    assert hf.items.load("COLD", agent="coder") == []
+    assert kinds(hf).count("item_accessed") == 3
+    with pytest.raises(Invalid, match="HOT, WARM or COLD"):
+        hf.items.load("LUKEWARM", agent="coder")
+
+
+def test_the_best_come_first_and_a_limit_holds(hf: holdfast.Holdfast) -> None:
+    for share in (0.1, 0.9, 0.5):
+        hf.items.save(str(share), agent="coder", importance=share)
+    hf.items.save("pinned", agent="coder", importance=0.2, pinned=True)
+    assert [one.text for one in hf.items.list(agent="coder")] == ["pinned", "0.9", "0.5", "0.1"]
+    assert [one.text for one in hf.items.list(agent="coder", limit=1)] == ["pinned"]
+    assert [one.text for one in hf.items.list(agent="coder", type="CODE", tier="COLD")] == ["0.1"]
+
+
+# ---- tiers -----------------------------------------------------------------------------------
+
+
+def test_what_nobody_reads_grows_cold(hf: holdfast.Holdfast, clock: Clock) -> None:
+    task = hf.items.save("the task", type="TASK", agent="coder")
+    pinned = hf.items.save("the rule", agent="coder", pinned=True)
+    clock.ms += 10 * DAY
+    moved = hf.items.update_tiers(agent="coder")
+    assert moved.moved == {task.id: ("HOT", "COLD")}
+    assert (moved.before["HOT"], moved.after["HOT"], moved.after["COLD"]) == (2, 1, 1)
+    assert hf.items.get(task.id).tier == "COLD"
+    assert [one.id for one in hf.items.load(agent="coder")] == [pinned.id]
+    again = hf.items.update_tiers(agent="coder")
+    assert (again.moved, again.before) == ({}, again.after)
+    assert kinds(hf).count("tiers_assigned") == 1
+    hf.items.load("COLD", agent="coder")
+    assert hf.items.update_tiers(agent="coder").moved == {task.id: ("COLD", "HOT")}
+
+
+def test_a_clock_far_in_the_future_is_not_believed(hf: holdfast.Holdfast, clock: Clock) -> None:
+    hf.items.save("x", type="TASK", agent="coder")
+    clock.ms += 10_000 * DAY
+    assert hf.items.list(agent="coder")[0].score > 0.01
+
+
+def test_a_task_that_is_done_assigns_tiers_of_its_agent(
+    hf: holdfast.Holdfast, clock: Clock
+) -> None:
+    hf.items.save("other", type="TASK", agent="other")
+    with hf.session(agent="coder") as s:
+        item = s.items.save("the task", type="TASK")
+        s.task_done("nothing changes yet")
+        assert "tiers_assigned" not in kinds(hf)
+        clock.ms += 10 * DAY
+        event = s.task_done("the task")
+        assert event.kind == "task_completed"
+    said = next(event for event in hf.events() if event.kind == "tiers_assigned")
+    assert list(said.payload["tiers"]) == [item.id]
+    assert said.payload["why"] == "task_completed"
+    assert type(said.payload["tiers"][item.id]["score"]) is int
+    assert hf.items.list(agent="other")[0].tier == "HOT"
+
+
+def test_pinning_and_unpinning(hf: holdfast.Holdfast) -> None:
+    item = hf.items.save("x", agent="coder")
+    assert (hf.items.pin(item.id).tier, hf.items.pin(item.id).revision) == ("HOT", 1)
+    assert hf.items.unpin(item.id).tier == "WARM"
+    assert hf.items.get(item.id).text == "x"
+    with pytest.raises(NotFound):
+        hf.items.pin("itm_none")
+
+
+# ---- figures and differences -----------------------------------------------------------------
+
+
+def test_stats_count_tokens_as_the_counter_does(hf: holdfast.Holdfast) -> None:
+    texts = {"TASK": "do this and that", "CODE": "def f(): pass\n" * 500, "TEST_RESULT": "ok"}
+    for kind, text in texts.items():
+        hf.items.save(text, type=kind, agent="coder")
+    hf.items.save("cold", agent="coder", importance=0.0)
+    stats = hf.items.stats(agent="coder")
+    count = hf.counter().count
+    assert (stats.total_items, stats.hot_count, stats.warm_count, stats.cold_count) == (4, 1, 2, 1)
+    assert stats.tokens["HOT"] == count(texts["TASK"])
+    assert stats.total_tokens == sum(map(count, [*texts.values(), "cold"]))
+    assert stats.counted_with == hf.counter().name
+
+
+def test_a_diff_goes_by_what_items_say(hf: holdfast.Holdfast) -> None:
+    save = hf.items.save
+    same, other, gone = (save(text, agent="coder") for text in ("same", "other", "gone"))
+    stats = hf.items.stats(agent="coder")
+    before = {**stats.hashes}
+    save("another", id=other.id, agent="coder")
+    save(id=same.id, agent="coder", tags=["t"])
+    hf.items.pin(gone.id)
+    new = save("new", agent="coder")
+    for previous in (
+        before,
+        stats,
+        [same, other, gone],
+        {"hashes": before},
+        iter([same, other, gone]),
+    ):
+        found = hf.items.diff(previous, agent="coder", tier="WARM")
+        assert [one.id for one in found.added] == [new.id]
+        assert [(one.id, one.text) for one in found.changed] == [(other.id, "another")]
+        assert (found.removed, found.unchanged) == ((gone.id,), (same.id,))
+    assert hf.items.diff(before, agent="coder").removed == ()
+    for odd in (5, "itm_1", [5], {"a": 1}):
+        with pytest.raises(Invalid):
+            hf.items.diff(odd, agent="coder")  # type: ignore[arg-type]
+
+
+# ---- whose -----------------------------------------------------------------------------------
+
+
+def test_items_are_seen_by_their_own_agent_and_user(hf: holdfast.Holdfast) -> None:
+    mine = hf.items.save("mine", agent="coder")
+    hf.items.save("another agent's", agent="tester")
+    hf.items.save("another person's", agent="coder", user="bo")
+    assert [one.text for one in hf.items.list(agent="coder")] == ["mine"]
+    assert len(hf.items.list(agent="*")) == len(hf.items.list()) == 2
+    assert hf.items.stats(agent="coder").total_items == 1
+    other: list[dict[str, Any]] = [
+        {"agent": "tester"},
+        {"user": "bo"},
+        {"agent": "coder", "user": "bo"},
+    ]
+    for whose in other:
+        with pytest.raises(NotFound):
+            hf.items.get(mine.id, **whose)
+        if "agent" in whose:
+            with pytest.raises(NotFound):
+                hf.items.save("stolen", id=mine.id, **whose)
+    with hf.session(agent="tester") as s:
+        with pytest.raises(NotFound):
+            s.items.get(mine.id)
+        with pytest.raises(Invalid, match="its own agent"):
+            s.items.list(agent="coder")
+        assert [one.text for one in s.items.list()] == ["another agent's"]
+
+
+def test_an_event_of_somebody_else_cannot_change_an_item(hf: holdfast.Holdfast) -> None:
+    mine = hf.items.save("mine", agent="coder")
+    for kind, payload in (
+        ("item_saved", {"item": mine.id, "text": "forged"}),
+        ("item_accessed", {"ids": [mine.id]}),
+        ("tiers_assigned", {"tiers": {mine.id: {"tier": "COLD"}}}),
+    ):
+        drafts = [
+            holdfast.Draft(type=kind, payload=payload, origin="agent", agent=agent, user=user)
+            for agent, user in (("tester", "ana"), ("coder", "bo"))
+        ]
+        hf.record(drafts)
+    foreign = {"item": mine.id, "text": "from outside"}
+    hf.record(
+        [
+            holdfast.Draft(
+                type="item_saved", payload=foreign, origin="import", agent="coder", user="ana"
+            )
+        ]
+    )
+    assert hf.items.get(mine.id, agent="coder") == mine
+
+
+def test_items_outlive_sessions_and_restarts(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path, project="p", user="ana") as hf, hf.session(agent="coder") as s:
+        item = s.items.save("kept", type="TASK")
+    with holdfast.open(tmp_path, project="p", user="ana") as hf:
+        before = hf.state_hash()
+        with hf.session(agent="coder") as s:
+            assert [one.id for one in s.items.load()] == [item.id]
+        assert hf.rebuild() == hf.state_hash() != before
+        assert hf.items.get(item.id).accesses == 1
+
+
+def test_every_type_has_a_weight(hf: holdfast.Holdfast) -> None:
+    assert all(hf.items.save("x", type=kind, agent="coder").score > 0 for kind in TYPES)
