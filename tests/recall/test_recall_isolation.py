@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 import holdfast
+from holdfast.app.items import Items
 from holdfast.app.session import Session
 from holdfast.errors import HoldfastError, Invalid
 from tests.property.effort import examples
@@ -79,6 +80,7 @@ def hf(tmp_path: Path) -> Holdfast:
 def hers(hf: Holdfast) -> list[str]:
     """The ids of everything that is Ana's."""
     found = [m.id for m in hf.list(user="ana", state="all")]
+    found += [item.id for item in hf.items.list(user="ana")]
     return found + [event.event_id for event in hf.events() if event.user == "ana"]
 
 
@@ -142,9 +144,26 @@ OF_A_PROJECT: dict[str, Probe] = {
     "rebuild": lambda hf, one: hf.rebuild(),
     "state_hash": lambda hf, one: hf.state_hash(),
 }
+#: the same of items
+OF_ITEMS: dict[str, Probe] = {
+    "save": lambda hf, one: hf.items.save("x", id=one, user="ben", agent="coder"),
+    "pin": lambda hf, one: hf.items.pin(one, user="ben"),
+    "unpin": lambda hf, one: hf.items.unpin(one, user="ben", agent="coder"),
+    "get": lambda hf, one: [
+        refused(partial(hf.items.get, one, user="ben", agent=agent))
+        for agent in (None, "*", *AGENTS)
+    ],
+    "list": lambda hf, one: [hf.items.list(user="ben", agent=agent) for agent in (None, *AGENTS)],
+    "load": lambda hf, one: [hf.items.load("ALL", user="ben", agent=agent) for agent in AGENTS],
+    "accessed": lambda hf, one: hf.items.accessed([one], user="ben", agent="coder"),
+    "diff": lambda hf, one: hf.items.diff({}, user="ben", agent="coder"),
+    "stats": lambda hf, one: hf.items.stats(user="ben"),
+    "update_tiers": lambda hf, one: hf.items.update_tiers(user="ben", agent="coder"),
+}
 #: what belongs to whoever opened the project: the log itself and the open engine
 OF_THE_OPERATOR = {
     "documents",
+    "items",
     "events",
     "wait",
     "body",
@@ -173,6 +192,10 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
         for scope in ("user", "session", "app", "all")
     ],
     "used": lambda s, one: s.used([one], "wrong"),
+    "items": lambda s, one: [
+        *(s.items.list(), s.items.load("ALL"), s.items.stats(), s.items.diff({})),
+        *(refused(partial(verb, one)) for verb in (s.items.get, s.items.pin, s.items.unpin)),
+    ],
     "remember": lambda s, one: s.remember("x", supersedes=one),
     "info": lambda s, one: s.info(),
     "state": lambda s, one: s.state(),
@@ -200,6 +223,7 @@ def test_every_public_verb_is_asked_here() -> None:
     """A verb that is added is added above, or named there with the reason."""
     assert public(Holdfast) <= OF_A_PROJECT.keys() | OF_THE_OPERATOR
     assert public(Session) <= OF_A_SESSION.keys() | RECORDING
+    assert public(Items) == OF_ITEMS.keys()
     assert OF_A_PROJECT.keys() <= public(Holdfast)
     assert OF_A_SESSION.keys() <= public(Session)
 
@@ -221,6 +245,24 @@ def test_no_verb_of_a_project_shows_what_is_somebody_else_s(hf: Holdfast, verb: 
             answer = str(exc)
         assert shows(answer, one, theirs) == []
     assert [hf.get(one, user="ana") for one in theirs if one.startswith("mem_")] == before
+
+
+@pytest.mark.parametrize("verb", OF_ITEMS)
+def test_no_verb_about_items_shows_or_changes_what_is_somebody_else_s(
+    hf: Holdfast, verb: str
+) -> None:
+    theirs, before = hers(hf), hf.items.list(user="ana")
+    assert before
+    for one in (*(item.id for item in before), theirs[-1]):
+        try:
+            answer = OF_ITEMS[verb](hf, one)
+        except HoldfastError as exc:
+            answer = str(exc)
+        assert shows(answer, one, theirs) == []
+    after = hf.items.list(user="ana")
+    assert [(i.id, i.accesses, i.revision) for i in after] == [
+        (i.id, i.accesses, i.revision) for i in before
+    ]
 
 
 @pytest.mark.parametrize("verb", OF_A_SESSION)

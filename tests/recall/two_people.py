@@ -40,7 +40,10 @@ class Deed(NamedTuple):
 
 
 #: what a person keeps to themselves, and what is for everybody (Ben alone does that here)
-PRIVATE = ("user", "assistant", "tool", "decision", "error", "session", "own", "revise", "search")
+PRIVATE = (
+    *("user", "assistant", "tool", "decision", "error", "item", "session", "own"),
+    *("revise", "search"),
+)
 SHARED = ("project", "everybody")
 
 
@@ -83,6 +86,7 @@ def _do(hf: Holdfast, s: Session, deed: Deed, text: str) -> None:
         "tool": lambda: s.tool_result("Bash", text),
         "decision": lambda: s.decision(text),
         "error": lambda: s.error(text),
+        "item": lambda: s.items.save(text, type="TASK", tags=tags),
         "session": lambda: s.remember(text, scope="session", tags=tags),
         "own": lambda: s.remember(text, scope="user", tags=tags, category="preferences"),
         "project": lambda: s.remember(text, tags=tags),

@@ -10,7 +10,7 @@ import msgspec
 
 from holdfast.errors import Damaged, Invalid, Limit
 from holdfast.model.memories import CATEGORIES, KINDS
-from holdfast.model.search import DOCUMENT, Document, Wanted
+from holdfast.model.search import DOCUMENT, ITEM, Document, Wanted
 from holdfast.recall.pages import milliseconds
 from holdfast.record import limits
 
@@ -62,13 +62,13 @@ def wanted_by(hf: Holdfast, asked: Asked) -> Wanted:
     scope = _scope(asked.scope)
     labels = [f"scope:{scope}"] if scope else []
     for name, value, known in (
-        ("kind", asked.kind, (*KINDS, DOCUMENT)),
+        ("kind", asked.kind, (*KINDS, DOCUMENT, ITEM)),
         ("category", asked.category, CATEGORIES),
     ):
         if value is not None:
             if value not in known:
                 raise Invalid(f"{name} is one of {', '.join(known)}, not {value!r}")
-            labels.append(f"what:{value}" if value == DOCUMENT else f"{name}:{value}")
+            labels.append(f"what:{value}" if value in (DOCUMENT, ITEM) else f"{name}:{value}")
     labels += [f"tag:{tag}" for tag in asked.tags]
     return Wanted(
         agent=asked.agent,

@@ -243,7 +243,9 @@ class Composer:
     def _standing(self, epoch: Epoch) -> Standing:
         if epoch.id not in self._stands:
             showing = self._sheet.showing
-            self._stands[epoch.id] = Standing(self._hf, self._s.principal, showing, epoch)
+            self._stands[epoch.id] = Standing(
+                self._hf, self._s.principal, self._s.agent, showing, epoch
+            )
         return self._stands[epoch.id]
 
     def _spoken(self, first: int) -> list[Event]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from holdfast.capture.parse import NOTES
@@ -18,11 +19,13 @@ from holdfast.errors import Invalid, NotFound
 from holdfast.model import memories as model
 from holdfast.model.documents import EVENT as DOCUMENT
 from holdfast.model.events import Event
+from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory
 from holdfast.model.packs import Expanded, Shown, Topic
 from holdfast.text.passages import split
 from holdfast.text.quoting import quoted
 from holdfast.text.spoken import beyond, said
+from holdfast.views import items
 from holdfast.views import state as views
 from holdfast.views.epochs import EpochView
 from holdfast.views.memories import is_memory_id
@@ -125,6 +128,8 @@ def _meant(s: Session, ref: str) -> _Whole:
     name = ref if shown is None else shown.id
     if is_memory_id(name):
         return _remembered(s, name)
+    if is_item_id(name):
+        return _kept(s, name)
     event, lines = hf.log.find(name), _LINES.fullmatch(name)
     if event is None and lines is not None:
         event = hf.log.find(lines[1])
@@ -148,6 +153,15 @@ def _shown(s: Session, number: int) -> Shown | None:
     known = s._hf.views.read(lambda reading: reading.row(EpochView(), key))
     every = [one for epoch in (known.epochs if known else ()) for one in epoch.everything()]
     return next((one for one in every if one.number == number), None)
+
+
+def _kept(s: Session, item_id: str) -> _Whole:
+    """An item of this agent, as it stands."""
+    item = s._hf.views.read(partial(items.item, user=s.principal, agent=s.agent, item_id=item_id))
+    event = None if item is None else s._hf.log.find(item.event_id)
+    if event is None or event.erased:
+        raise NotFound(f"there is nothing {item_id!r} here to expand")
+    return _Whole(ref=item_id, id=item_id, text=quoted(whole(s._hf, event)))
 
 
 def _remembered(s: Session, memory_id: str) -> _Whole:

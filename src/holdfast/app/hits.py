@@ -12,15 +12,17 @@ import msgspec
 from holdfast.capture.stamp import timestamp
 from holdfast.model.documents import Tracked, holds, place_of, shown
 from holdfast.model.events import Event
+from holdfast.model.items import ContextItem
+from holdfast.model.items import holds as item_holds
 from holdfast.model.memories import UNUSED, Memory, Usage, as_of, current, said_by, visible
 from holdfast.model.recall import Hit, RecallSettings
-from holdfast.model.search import DOCUMENT, MEMORY, Document, Wanted
+from holdfast.model.search import DOCUMENT, ITEM, MEMORY, Document, Wanted
 from holdfast.recall.gather import Candidate, Shelf
 from holdfast.recall.pages import title_of
 from holdfast.recall.pipeline import Answered
 from holdfast.recall.rank import Ranked, most, ranked
 from holdfast.views import documents as views
-from holdfast.views import knowledge
+from holdfast.views import items, knowledge
 from holdfast.views.runner import Reading
 
 from . import history
@@ -39,6 +41,8 @@ class Known(msgspec.Struct, kw_only=True):
     places: list[int] = msgspec.field(default_factory=list)
     memories: dict[str, Memory] = msgspec.field(default_factory=dict)
     usage: dict[str, Usage] = msgspec.field(default_factory=dict)
+    #: by id; the ids of items are nobody else's
+    items: dict[str, ContextItem] = msgspec.field(default_factory=dict)
     #: by project and path
     documents: dict[tuple[str, str], Tracked | None] = msgspec.field(default_factory=dict)
 
@@ -105,6 +109,9 @@ class Ranker:
                 turns = [document.id for document in mine if document.kind != MEMORY]
                 memories = {document.id for document in mine if document.kind == MEMORY}
                 log.views.read(partial(self._read, turns=turns, memories=memories))
+                saved = [document for document in mine if document.kind == ITEM]
+                if saved:
+                    log.views.read(partial(self._read_items, saved=saved))
                 files = {document.speaker for document in mine if document.kind == DOCUMENT}
                 if files:
                     log.views.read(partial(self._read_files, project=log.project.id, files=files))
@@ -125,16 +132,24 @@ class Ranker:
                 self.knows.memories[one] = found
                 self.knows.usage[one] = found.usage if self._wanted.as_of is None else UNUSED
 
+    def _read_items(self, reading: Reading, saved: list[Document]) -> None:
+        for one in saved:
+            found = items.item(reading, self._asked.user, one.agent, one.id)
+            if found is not None:
+                self.knows.items[one.id] = found
+
     def _read_files(self, reading: Reading, project: str, files: set[str]) -> None:
         for path in files:
             if (project, path) not in self.knows.documents:
                 self.knows.documents[project, path] = views.tracked(reading, path)
 
     def _answerable(self, candidate: Candidate) -> bool:
-        """May this be answered? Of memories and documents only what holds at the time in question."""
+        """May this be answered? Of memories, items and documents what holds at the time in question."""
         document = candidate.document
         if document.kind == DOCUMENT:
             return self._stands(self._shelves[candidate.shelf].project, document)
+        if document.kind == ITEM:
+            return self._said_by_item(document)
         if document.kind != MEMORY:
             return True
         memory = self.knows.memories.get(document.id)
@@ -147,6 +162,12 @@ class Ranker:
             return False
         self.knows.memories[document.id] = then
         return True
+
+    def _said_by_item(self, document: Document) -> bool:
+        """Is this the revision of an item that counts?"""
+        known, moment = self.knows.items.get(document.id), self._wanted.as_of
+        at = None if moment is None else timestamp(moment)
+        return known is not None and item_holds(known, document.event_seq, at)
 
     def _stands(self, project: str, part: Document) -> bool:
         """Is this a part of the version of its document that counts?"""
@@ -179,6 +200,7 @@ class Ranker:
                 speaker=document.speaker,
                 event=event,
                 memory=memory,
+                item=self.knows.items.get(document.id),
                 trust=memory.trust if memory is not None else event.trust if event else 0,
                 usage=self.knows.usage.get(document.id, UNUSED),
                 related=_related(memory, event, beside, self._asked.user),
@@ -197,7 +219,9 @@ class Ranker:
                 if one.candidate.document.kind != MEMORY
                 and self._shelves[one.candidate.shelf].project == log.project.id
             )
-            found |= {event.event_id: event for event in history.at(log, turns)}
+            for event in history.at(log, turns):
+                saved = event.kind == "item_saved" and isinstance(event.payload, dict)
+                found[event.payload["item"] if saved else event.event_id] = event
         return found
 
 

@@ -210,10 +210,13 @@ class Items:
         at = self.accessed([one.id for one in found], user=user, agent=agent)
         return [replace(one, accesses=one.accesses + 1, last_accessed=at) for one in found]
 
-    def accessed(self, ids: Sequence[str], *, user: str, agent: str) -> str | None:
-        """Count that these were loaded; the time it is known by."""
+    def accessed(
+        self, ids: Sequence[str], *, agent: str | None = None, user: str | None = None
+    ) -> str | None:
+        """Count that these were loaded some other way; the time it is known by."""
+        whose = self._one(user, agent)
         drafts = [
-            self._draft("item_accessed", {"ids": [*ids[n : n + MOST_IDS]]}, (user, agent))
+            self._draft("item_accessed", {"ids": [*ids[n : n + MOST_IDS]]}, whose)
             for n in range(0, len(ids), MOST_IDS)
         ]
         return self._hf.record(drafts)[-1].timestamp if drafts else None

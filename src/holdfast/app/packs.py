@@ -16,9 +16,10 @@ from holdfast.model.documents import EVENT as DOCUMENT
 from holdfast.model.documents import holds, place_of
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
+from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory
 from holdfast.model.packs import REASONS, Receipt, Shown, Weighed
-from holdfast.views import documents
+from holdfast.views import documents, items
 from holdfast.views.epochs import EpochView
 from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
@@ -252,6 +253,8 @@ class _Following:
         """Why something was no candidate at all."""
         if is_memory_id(self._id):
             return self._no_memory()
+        if is_item_id(self._id):
+            return self._no_item()
         if self._id.isdecimal():
             return f"no entry {self._id} is shown in this context"
         event = self._hf.log.find(place_of(self._id)[0]) if self._id else None
@@ -272,6 +275,16 @@ class _Following:
         if then is None:
             return f"{self._id} was learned later, at {memory.created_at}"
         return stands(then, at) or self._not_found()
+
+    def _no_item(self) -> str:
+        made = self._of.event
+        ask = partial(items.item, user=made.user, agent=made.agent, item_id=self._id)
+        item = self._hf.views.read(ask)
+        if item is None:
+            return f"there is no item {self._id} of {made.agent} here"
+        if item.created_at > self._receipt.at:
+            return f"{self._id} was saved later, at {item.created_at}"
+        return f"{self._id} is {item.tier} by now; {self._not_found()}"
 
     def _no_event(self, event: Event) -> str:
         made, epoch = self._of.event, self._of.epoch

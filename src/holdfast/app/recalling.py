@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from holdfast.errors import NotFound
+from holdfast.errors import HoldfastError, NotFound
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.events import Event
+from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory
 from holdfast.model.packs import Expanded, Pack, Receipt, Signals, Topic
 from holdfast.model.recall import Found, RecallSettings
@@ -211,7 +213,11 @@ class SessionRecalling:
         """
         s = cast("Session", self)
         s.check()
-        return expanding.expand(s, ref, tokens)
+        found = expanding.expand(s, ref, tokens)
+        if is_item_id(found.id) and "@" not in found.ref:  # it was needed: that is an access
+            with suppress(HoldfastError):  # it is shown all the same
+                s.items.accessed([found.id])
+        return found
 
     def tools(self) -> builtins.list[dict[str, Any]]:
         """The tools a model may be offered, as JSON schema."""

@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from holdfast.compose import items
+from holdfast.compose import items, saved
 from holdfast.compose.items import Item
+from holdfast.compose.saved import Saved
 from holdfast.documents.whole import whole as whole_of
 from holdfast.errors import Erased
 from holdfast.model.compactions import Compaction
 from holdfast.model.documents import place_of
 from holdfast.model.events import Event
+from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory, at_seq
 from holdfast.model.packs import Shown
 from holdfast.ports.log import EventLog
 from holdfast.text.excerpt import excerpt
 from holdfast.views import knowledge
+from holdfast.views.items import saved_by
 from holdfast.views.memories import MemoryView, is_memory_id
 from holdfast.views.runner import Reading
 from holdfast.views.view import common_key
 
-from . import compactions
+from . import compactions, history
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -111,6 +114,11 @@ class Showing:
 
     def _read(self, shown: Shown, *, whole: bool) -> Item:
         home = self.home(shown.project)
+        if is_item_id(shown.id) and shown.kind in ("item", "topic"):
+            what = self.saved(home, shown)
+            if shown.kind == "topic":
+                return saved.named(what)
+            return saved.shown(what, shown.span, whole=whole)
         if shown.kind == "memory":
             memory = self.memory(home, shown.id, shown.seq)
             return items.of_memory(memory, shown.project, whole=whole)
@@ -137,8 +145,22 @@ class Showing:
             )
             made = items.correction(int(number), shown.id, shown.seq, trust, None)
             return replace(made, project=shown.project)
-        new = items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
+        if is_item_id(shown.id):
+            new = saved.shown(self.saved(home, shown))
+        else:
+            new = items.of_memory(self.memory(home, shown.id, shown.seq), shown.project)
         return items.corrected(int(number), old[0], new)
+
+    def saved(self, home: Holdfast, shown: Shown) -> Saved:
+        """The revision of an item that an entry shows, from the event that holds its text."""
+        if shown.kind != "correction" and shown.beside:
+            event: Event | None = self.event(home, shown.beside[0])
+        else:
+            event = next(history.at(home, [shown.seq]), None)
+        item = None if event is None or event.erased else saved_by(event)
+        if event is None or item is None:
+            raise Erased(f"what {shown.id} said was taken out of the log")
+        return saved.of_event(event, item)
 
     def event(self, home: Holdfast, event_id: str) -> Event:
         """An event of a log, with its words."""

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from holdfast.compose import items
+from holdfast.compose import items, saved
 from holdfast.compose.items import Item
 from holdfast.compose.sources import Correction, Failed, Situation
 from holdfast.documents.whole import whole
 from holdfast.model.documents import place_of
 from holdfast.model.epochs import Epoch, Passage
 from holdfast.model.events import Event
+from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory, at_seq, current, state
 from holdfast.model.packs import Shown
 from holdfast.model.recall import Found, Hit
@@ -27,7 +28,7 @@ from holdfast.views import state as views
 from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
 
-from . import history, recall, retrieve
+from . import history, keeping, recall, retrieve
 from .asking import Asked, latest, mended, wanted_by
 from .memories import now
 from .showing import Showing
@@ -117,6 +118,9 @@ def of_a_turn(
         threads=_threads(s, shown),
         failures=_failures(s, wanted.compose.recent_hours, seen),
         corrections=standing.corrections(),
+        hot=keeping.hot(s),
+        saved=keeping.found(found),
+        named=standing.named,
         important=_labelled(s, ("important",), most=_MOST)[0],
         shown=shown,
         said=seen.said,
@@ -138,6 +142,7 @@ def of_an_epoch(s: Session, wanted: Wanted) -> Situation:
         habits=habits,
         episodes=episodes,
         latest=latest,
+        cold=keeping.cold(s),
     )
 
 
@@ -212,8 +217,9 @@ def _failures(s: Session, hours: float, seen: Seen) -> list[Failed]:
 class Standing:
     """How what an epoch shows stands by now."""
 
-    def __init__(self, hf: Holdfast, user: str, showing: Showing, epoch: Epoch) -> None:
+    def __init__(self, hf: Holdfast, user: str, agent: str, showing: Showing, epoch: Epoch) -> None:
         self._hf = hf
+        self._agent = agent
         self._user = user
         self._showing = showing
         every = [one for one in epoch.everything() if one.kind in _REMEMBERED]
@@ -222,6 +228,13 @@ class Standing:
         self._named = {one.id: one for one in remembered if one.kind == "topic"}
         self._latest = {one.id: one for one in remembered if one.kind != "topic"}
         self._rows = showing.rows(remembered)
+        #: what is there by name alone
+        self.named = frozenset(one.id for one in epoch.everything() if one.kind == "topic")
+        self._saved = {
+            one.id: one
+            for one in epoch.everything()
+            if one.kind in ("item", "correction") and is_item_id(one.id)
+        }
         self._documents = [one for one in epoch.everything() if one.kind == "document"]
         #: the numbers that were taken back
         self._corrected = {
@@ -261,7 +274,30 @@ class Standing:
                         new=new,
                     )
                 )
-        return found + self._changed()
+        return found + self._changed() + self._saved_again()
+
+    def _saved_again(self) -> list[Correction]:
+        """Items that say something else by now."""
+        found = []
+        rows = keeping.latest(self._hf, self._user, self._agent, self._saved)
+        for one in self._saved.values():
+            row = rows.get(one.id)
+            if row is None or row.event_seq == one.seq or one.number in self._corrected:
+                continue
+            now = keeping.saved_of(self._hf, row)
+            if now is not None:
+                found.append(
+                    Correction(
+                        number=one.number,
+                        old=one.id,
+                        seq=now.seq,
+                        trust=now.trust,
+                        shown=self._showing.item(one),
+                        ended="superseded",
+                        new=saved.shown(now),
+                    )
+                )
+        return found
 
     def _changed(self) -> list[Correction]:
         """Parts of documents that their files do not say any more."""

@@ -42,9 +42,9 @@ _PROSE = (
 class Item(msgspec.Struct, frozen=True, kw_only=True):
     """Something that can be shown."""
 
-    #: memory, turn, document, error, decision, thread or correction
+    #: memory, turn, document, item, error, correction or topic
     kind: str
-    #: of the memory or of the event
+    #: of the memory, of the item or of the event
     id: str
     #: the event that made it say this
     seq: int

@@ -17,12 +17,18 @@ from holdfast.model.packs import Signals
 from holdfast.model.recall import Hit
 from holdfast.text.quoting import quoted
 
-from . import items
+from . import items, saved
 from .choosing import Candidate
 from .items import Item
+from .saved import Saved
 
 #: what an unsettled error, a failed gate, an open task of this session is worth beside a hit
 _OPEN = 0.5
+#: the same of a hot item: times its own score; what is pinned is worth more than any hit is likely to be
+_HOT = 0.6
+_PINNED = 1.0
+#: the name of a cold item, beside those of memories
+_COLD = 0.2
 #: the same of an error of the last hours that is over
 _RECENT = 0.2
 #: as exact as scores are written down: what is packed again is packed alike
@@ -54,6 +60,14 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     new: Item | None = None
 
 
+class Hot(msgspec.Struct, frozen=True, kw_only=True):
+    """An item that is always loaded."""
+
+    saved: Saved
+    score: float
+    pinned: bool = False
+
+
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a context can be made from, read from the log and its views."""
 
@@ -73,6 +87,13 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     episodes: Sequence[tuple[Memory, str]] = ()
     important: Sequence[tuple[Memory, str]] = ()
     latest: Sequence[tuple[Memory, str]] = ()
+    #: what this agent saved and keeps at hand, and what of it is cold
+    hot: Sequence[Hot] = ()
+    cold: Sequence[Saved] = ()
+    #: of the items among the hits what they say, and whether they are cold
+    saved: Mapping[str, tuple[Saved, bool]] = {}
+    #: what the epoch names already
+    named: frozenset[str] = frozenset()
     #: what the window shows: entries with their level, turns of the conversation with 0
     shown: Mapping[Passage, int] = {}
     #: what the conversation says, in plain words
@@ -113,19 +134,34 @@ def recent_errors(of: Situation) -> Iterator[Candidate]:
         yield Candidate(item=item, section="critical", score=_RECENT)
 
 
+def hot(of: Situation) -> Iterator[Candidate]:
+    """What this agent saved and keeps at hand."""
+    for one in of.hot:
+        repeats = plain(one.saved.text) in of.said
+        outside = one.saved.trust < _TRUSTED
+        yield Candidate(
+            item=saved.shown(one.saved, whole=repeats or outside),
+            section="critical",
+            score=_PINNED if one.pinned else _HOT * one.score,
+            verdict="untrusted" if outside else "duplicate" if repeats else "",
+            why="the conversation says the same" if repeats and not outside else "",
+        )
+
+
 def found(of: Situation) -> Iterator[Candidate]:
     """What recall found: decisions and errors are critical, the rest is relevant."""
     for hit in of.hits:
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
         unlikely, repeats = hit.relevance < of.settings.floor, plain(hit.full) in of.said
+        named = hit.id in of.named and of.saved.get(hit.id, (None, False))[1]
         yield Candidate(
             item=_of_hit(of, hit, whole=of.whole or unlikely or repeats),
             section="critical" if critical else "relevant",
             score=hit.score,
             relevance=hit.relevance,
             parts=dict(hit.parts),
-            verdict="duplicate" if repeats else "floor" if unlikely else "",
-            why="the conversation says the same" if repeats else "",
+            verdict="duplicate" if repeats or named else "floor" if unlikely else "",
+            why="the conversation says the same" if repeats else "named already" if named else "",
         )
 
 
@@ -133,6 +169,11 @@ def _of_hit(of: Situation, hit: Hit, *, whole: bool) -> Item:
     project = "" if hit.project == of.project else hit.project
     if hit.memory is not None:
         return items.of_memory(hit.memory, project, whole=whole)
+    if hit.id in of.saved:
+        what, cold = of.saved[hit.id]
+        if cold:
+            return saved.named(what)
+        return saved.shown(what, saved.passage(what, hit.text), whole=whole)
     assert hit.event is not None  # noqa: S101  (a hit is one or the other)
     if hit.path:
         part = of.parts.get(hit.id, (hit.text, ()))
@@ -185,6 +226,17 @@ def topics(of: Situation) -> Iterator[Candidate]:
         )
 
 
+def cold(of: Situation) -> Iterator[Candidate]:
+    """What this agent saved and has not needed for long: a name each, to be asked for."""
+    for place, one in enumerate(of.cold):
+        yield Candidate(
+            item=saved.named(one),
+            section="index",
+            score=_COLD / (1 + place / 50),
+            verdict="" if one.trust >= _TRUSTED else "untrusted",
+        )
+
+
 def _background(of: Sequence[tuple[Memory, str]], worth: float) -> Iterator[Candidate]:
     for memory, project in of:
         yield Candidate(
@@ -200,8 +252,8 @@ def _trusted(memory: Memory) -> str:
 
 
 #: in the order in which an item that several of them name is taken from
-OF_A_TURN: tuple[Source, ...] = (corrections, open_threads, recent_errors, found, important)
-OF_AN_EPOCH: tuple[Source, ...] = (rules, habits, episodes, topics)
+OF_A_TURN: tuple[Source, ...] = (corrections, open_threads, recent_errors, hot, found, important)
+OF_AN_EPOCH: tuple[Source, ...] = (rules, habits, episodes, topics, cold)
 
 
 def offered(sources: Sequence[Source], of: Situation) -> list[Candidate]:

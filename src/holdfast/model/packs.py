@@ -22,7 +22,7 @@ REASONS = {
 
 
 #: what an entry can be
-KINDS = frozenset({"memory", "turn", "document", "error", "correction", "topic"})
+KINDS = frozenset({"memory", "turn", "document", "item", "error", "correction", "topic"})
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True):
@@ -32,7 +32,7 @@ class Shown(msgspec.Struct, frozen=True, array_like=True):
     section: str
     #: one of KINDS
     kind: str
-    #: of the memory or of the event
+    #: of the memory, of the item or of the event
     id: str
     #: it is shown as the events up to this one of its project made it
     seq: int
@@ -41,7 +41,8 @@ class Shown(msgspec.Struct, frozen=True, array_like=True):
     tokens: int
     #: the project it lies in, where it is another one
     project: str = ""
-    #: further events that belong to it: the fix of an error, what a correction puts in its place
+    #: further events that belong to it: the fix of an error, what a correction puts in its place, what
+    #: holds the text of an item
     beside: tuple[str, ...] = ()
     #: where in the whole text the shown passage lies: its start and its end
     span: tuple[int, ...] = ()

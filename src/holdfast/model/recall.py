@@ -8,6 +8,7 @@ from typing import Annotated, Literal, overload
 import msgspec
 
 from .events import Event
+from .items import ContextItem
 from .memories import Memory, Usage
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -160,7 +161,7 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Hit(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was found, and why it stands where it stands."""
 
-    #: of the memory, of the event or of the part of a document
+    #: of the memory, of the item, of the event or of the part of a document
     id: str
     #: what would be shown: all of a short text, the best passage of a long one, a part of a document
     text: str
@@ -176,6 +177,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
     speaker: str = ""
     event: Event | None = None
     memory: Memory | None = None
+    #: of something an agent saved; its event holds the text
+    item: ContextItem | None = None
     trust: int = 0
     #: how it was used before
     usage: Usage = Usage()
@@ -195,6 +198,8 @@ class Hit(msgspec.Struct, frozen=True, kw_only=True):
             return self.memory.text
         if self.path:
             return self.text
+        if self.item is not None and self.event is not None:
+            return self.event.text
         return self.event.words if self.event is not None else self.text
 
 

@@ -1,8 +1,8 @@
 """What can be found: a document on somebody's shelf, cut into passages.
 
-A document is one turn of a conversation, one revision of a memory, or one part of a file that was read
-in. A shelf holds what belongs to one owner; nothing on it, not even how often a word occurs, is ever
-known to somebody else.
+A document is one turn of a conversation, one revision of a memory or of an item, or one part of a file
+that was read in. A shelf holds what belongs to one owner; nothing on it, not even how often a word
+occurs, is ever known to somebody else.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ COMMON = frozenset(
         "what:tool_call",
         "what:tool_result",
         "what:memory",
+        "what:item",
         "kind:fact",
         "category:facts",
     }
 )
 #: the kind of a document that is a memory
 MEMORY = "memory"
-#: of one that is a part of a file; every other is a turn of a conversation
+#: of one that is a part of a file
 DOCUMENT = "document"
+#: of one that an agent saved; every other is a turn of a conversation
+ITEM = "item"
 #: the end of what has none
 FOREVER = 1 << 62
 #: the owner of what everybody in a project may see
@@ -38,14 +41,14 @@ EVERYBODY = ""
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that can be found, without its words."""
 
-    #: of the event, of the memory or of the part of a file
+    #: of the event, of the memory, of the item or of the part of a file
     id: str
-    #: of a memory, the event that made it say this; 0 for a turn
+    #: of a memory or an item, the event that made it say this; 0 for a turn
     revision: int = 0
     event_seq: int
     #: milliseconds since 1970
     at: int
-    #: the event's type, or "memory", or "document"
+    #: the event's type, or "memory", "item" or "document"
     kind: str
     #: who said it, as the record says; a tool's name for what it answered, a file's path for its parts
     speaker: str = ""

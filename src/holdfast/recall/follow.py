@@ -25,6 +25,7 @@ from holdfast.ports.embed import Embedder
 from holdfast.ports.log import EventLog
 from holdfast.ports.search import SearchIndex
 from holdfast.ports.vectors import Vectors
+from holdfast.views.items import saved_by
 
 from .pages import Binder, milliseconds
 
@@ -166,6 +167,10 @@ class Follower:
             told = said_of_documents(event)
             if told is not None:
                 made += self._document(binder, event, told, shelved)
+                continue
+            if event.kind == "item_saved":
+                item = saved_by(event)
+                made.append(None if item is None else binder.item(event, item))
                 continue
             memory = None
             if event.kind in ("memory_learned", "memory_revised"):

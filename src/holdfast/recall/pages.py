@@ -1,8 +1,8 @@
 """From events and memories to pages: what is searched, by whom, in which words.
 
 A turn is cut into passages. A short passage borrows the words said before it in its session, so that an
-answer is found by its question. A memory stands for itself and borrows nothing; so does each part of a
-document, which counts the words of its path and of its headings as its own.
+answer is found by its question. A memory stands for itself and borrows nothing, and so does an item; so
+does each part of a document, which counts the words of its path and of its headings as its own.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ from datetime import datetime
 
 from holdfast.model.documents import Part, part_id
 from holdfast.model.events import Event
+from holdfast.model.items import ContextItem
 from holdfast.model.memories import Memory, said_by
 from holdfast.model.recall import RecallSettings
-from holdfast.model.search import DOCUMENT, EVERYBODY, FOREVER, MEMORY, Document, Page, Passage
+from holdfast.model.search import (
+    DOCUMENT,
+    EVERYBODY,
+    FOREVER,
+    ITEM,
+    MEMORY,
+    Document,
+    Page,
+    Passage,
+)
 from holdfast.text.instructions import standing
 from holdfast.text.passages import split
 from holdfast.text.preferences import preference
@@ -23,7 +33,7 @@ from holdfast.text.words import analyse
 
 #: raised when pages, or the parts of documents, are made differently; what was indexed before is then
 #: indexed anew
-SHAPE = 4
+SHAPE = 5
 #: memories of this importance are found by a label of their own
 IMPORTANT = 0.8
 #: events that say something somebody may want to find
@@ -167,6 +177,27 @@ class Binder:
             ),
             passages=passages,
         )
+
+    def item(self, event: Event, item: ContextItem) -> Page | None:
+        """The page of the revision of an item that an event made; its owner's, as a turn is."""
+        if event.erased or not event.user:
+            return None
+        headed = f"{item.type} {' '.join(item.tags)}".strip()
+        passages = tuple(
+            Passage(start=start, text=piece, own=" ".join(analyse(f"{headed} {piece}")))
+            for start, piece in split(event.text, self._settings.passage_chars)
+        )
+        of = Document(
+            id=item.id,
+            revision=event.event_seq,
+            event_seq=event.event_seq,
+            at=milliseconds(event.timestamp),
+            kind=ITEM,
+            agent=event.agent or "",
+            labels=("scope:session", "what:item", *(f"tag:{tag}" for tag in item.tags)),
+            length=sum(passage.own.count(" ") + 1 for passage in passages),
+        )
+        return Page(owner=event.user, document=of, passages=passages) if passages else None
 
     def document(self, event: Event, path: str, parts: Iterable[Part]) -> list[Page]:
         """A page for each part of the version of a document that an event brought."""

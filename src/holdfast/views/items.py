@@ -1,6 +1,7 @@
 """Items: one row for each, kept apart by user and agent, whichever session saved it.
 
-An event reaches only items of its own user and agent: both are part of the key. A row holds the
+What the next turn repeats of an item that recall found counts as an access, like loading it. An event
+reaches only items of its own user and agent: both are part of the key. A row holds the
 beginning of a long text; all of it is in the event it names. Whatever a payload holds that an item
 cannot is cut to what fits, or left out.
 """
@@ -32,6 +33,8 @@ LONGEST_TAG = 200
 MOST_IDS = 1_000
 #: texts an item had before that are still known by their place
 MOST_SAID = 20
+#: events that say an item was needed, and where
+_ACCESSES = {"item_accessed": "ids", "memory_used": "cited"}
 _SHA = re.compile(r"[0-9a-f]{64}")
 
 
@@ -40,7 +43,7 @@ class ItemView:
 
     name = "items"
     version = 1
-    kinds = frozenset({"item_saved", "item_accessed", "tiers_assigned"})
+    kinds = frozenset({"item_saved", "item_accessed", "tiers_assigned", "memory_used"})
     row = ContextItem
 
     def keys(self, event: Event) -> tuple[str, ...]:
@@ -58,7 +61,7 @@ class ItemView:
                 item = _saved(item, event, said)
             elif item is None:
                 continue
-            elif event.kind == "item_accessed":
+            elif event.kind in _ACCESSES:
                 times = item.accesses + 1
                 item = replace(item, accesses=times, last_accessed=event.timestamp)
             else:
@@ -78,8 +81,8 @@ def _named(event: Event) -> list[str]:
     said = event.payload if isinstance(event.payload, dict) else {}
     if event.kind == "item_saved":
         return [said["item"]] if is_item_id(said.get("item")) else []
-    given = said.get("ids" if event.kind == "item_accessed" else "tiers")
-    if not isinstance(given, list if event.kind == "item_accessed" else dict):
+    given = said.get(_ACCESSES.get(event.kind, "tiers"))
+    if not isinstance(given, list if event.kind in _ACCESSES else dict):
         return []
     return list(dict.fromkeys(one for one in given if is_item_id(one)))[:MOST_IDS]
 
@@ -176,6 +179,13 @@ def _assigned(given: Mapping[str, Any], item: ContextItem) -> tuple[Any, float]:
 # ---- reading ---------------------------------------------------------------------------------
 
 ITEMS = ItemView()
+
+
+def saved_by(event: Event) -> ContextItem | None:
+    """The item as one event alone says it; None for an event that says none."""
+    rows = dict.fromkeys(ITEMS.keys(event)) if event.kind == "item_saved" else {}
+    made = ITEMS.apply(rows, event) if rows else {}
+    return next(iter(made.values()), None)
 
 
 def item(reading: Reading, user: str | None, agent: str | None, item_id: str) -> ContextItem | None:
