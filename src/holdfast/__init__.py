@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from holdfast.app.session import Session
     from holdfast.model.compose import ComposeSettings
     from holdfast.model.events import Damage, Draft, Event
+    from holdfast.model.items import ContextItem
     from holdfast.model.memories import Memory
     from holdfast.model.packs import Pack, Receipt, Signals
     from holdfast.model.recall import Found, Hit, RecallSettings
+    from holdfast.worker import WorkerAgent
 
 __version__ = "0.1.0"
 __all__ = [
     "ComposeSettings",
+    "ContextItem",
     "Damage",
     "DamageWarning",
     "Draft",
@@ -37,6 +40,7 @@ __all__ = [
     "Receipt",
     "Session",
     "Signals",
+    "WorkerAgent",
     "aio",
     "errors",
     "open",
@@ -44,6 +48,7 @@ __all__ = [
 
 _HOMES = {
     "ComposeSettings": "holdfast.model.compose",
+    "ContextItem": "holdfast.model.items",
     "Damage": "holdfast.model.events",
     "DamageWarning": "holdfast.app.holdfast",
     "Draft": "holdfast.model.events",
@@ -57,6 +62,7 @@ _HOMES = {
     "Receipt": "holdfast.model.packs",
     "Session": "holdfast.app.session",
     "Signals": "holdfast.model.packs",
+    "WorkerAgent": "holdfast.worker",
     "open": "holdfast.app.open",
 }
 _MODULES = ("aio", "errors")

@@ -41,7 +41,7 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, "README.md", "exec"), {})
 
 
-@pytest.mark.parametrize(("name", "count"), [("memory.md", 3), ("context.md", 4)])
+@pytest.mark.parametrize(("name", "count"), [("memory.md", 3), ("context.md", 4), ("items.md", 3)])
 def test_the_code_in_a_page_runs(
     name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +85,7 @@ def test_architecture_stays_short_and_names_files_that_exist() -> None:
 def test_the_public_names_are_these_and_change_only_by_decision() -> None:
     assert set(holdfast.__all__) == {
         "ComposeSettings",
+        "ContextItem",
         "Damage",
         "DamageWarning",
         "Draft",
@@ -98,6 +99,7 @@ def test_the_public_names_are_these_and_change_only_by_decision() -> None:
         "Receipt",
         "Session",
         "Signals",
+        "WorkerAgent",
         "aio",
         "errors",
         "open",

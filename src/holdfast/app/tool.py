@@ -151,6 +151,8 @@ def _said(hit: Hit) -> dict[str, Any]:
     elif hit.path:
         said |= {"kind": "document", "path": hit.path, "line": hit.line, "line_end": hit.line_end}
         said |= {"title": hit.title} if hit.title else {}
+    elif hit.item is not None:
+        said |= {"kind": "item", "type": hit.item.type, "tier": hit.item.tier}
     elif hit.event is not None:
         said |= {"kind": hit.event.kind, "session": hit.event.session_id}
     return said

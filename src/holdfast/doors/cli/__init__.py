@@ -1,6 +1,17 @@
 """The command line: `holdfast <verb>`. Every verb takes `--json` for machines."""
 
-from . import commands, context, docs, hook, install, mcp, memories, recall, sessions  # noqa: F401  (they add their commands)
+from . import (  # noqa: F401  (they add their commands)
+    commands,
+    context,
+    docs,
+    hook,
+    install,
+    items,
+    mcp,
+    memories,
+    recall,
+    sessions,
+)
 from .main import main
 from .program import app
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from holdfast.errors import Invalid
+from holdfast.model.items import as_dict as item_as_dict
 from holdfast.model.memories import as_dict
 from holdfast.model.recall import Found, Hit
 
@@ -38,8 +39,8 @@ class Narrowed:
         Parameter(help="Turns of conversations, yours everywhere, the project's, everybody's."),
     ] = "all"
     kind: Annotated[
-        Literal["fact", "episode", "pattern", "workflow", "document"] | None,
-        Parameter(help="Only memories of this kind, or only documents."),
+        Literal["fact", "episode", "pattern", "workflow", "document", "item"] | None,
+        Parameter(help="Only memories of this kind, only documents, or only items."),
     ] = None
     category: Annotated[
         Literal["facts", "preferences", "rules", "skills", "context"] | None,
@@ -116,7 +117,8 @@ def _for_machines(found: Found) -> dict[str, Any]:
         # of a document, path and lines are the answer, not all that its event holds
         event = None if hit.path else hit.event
         memory = as_dict(hit.memory) if hit.memory is not None else None
-        return {**fields, "event": event, "memory": memory}
+        item = item_as_dict(hit.item) if hit.item is not None else None
+        return {**fields, "event": event, "memory": memory, "item": item}
 
     return {
         "query": found.query,
@@ -174,6 +176,8 @@ def _about(hit: Hit) -> list[str]:
         said.append(f"believed {of.confidence:.0%}")
     elif hit.path:
         said[:1] = [f"{hit.path}:{hit.line}", *([hit.title] if hit.title else ())]
+    elif hit.item is not None:
+        said[1:1] = [f"item {hit.item.type} of {hit.item.agent}", hit.item.tier]
     elif hit.event is not None:
         said[1:1] = [hit.event.kind.replace("_", " "), f"{hit.speaker} in {hit.event.session_id}"]
     if hit.related:
