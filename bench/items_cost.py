@@ -1,0 +1,99 @@
+"""What the verbs about items cost with 1,000 of them, beside a table of the same in plain SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import holdfast
+from bench.report import side_by_side
+from holdfast.model.items import TYPES
+
+MANY, ROUNDS = 1_000, 30
+_AGENT = "bench"
+
+
+def cost() -> list[dict[str, Any]]:
+    """Median milliseconds of each verb, beside the baseline that does the same to a bare table."""
+    with (
+        tempfile.TemporaryDirectory() as place,
+        holdfast.open(f"{place}/home", project="bench", user="bench") as hf,
+    ):
+        return _timed(hf, _table(f"{place}/bare.db"))
+
+
+def _timed(hf: holdfast.Holdfast, bare: sqlite3.Connection) -> list[dict[str, Any]]:
+    items = hf.items
+    for n in range(MANY):
+        made = items.save(_text(n), TYPES[n % len(TYPES)], agent=_AGENT, importance=(n % 100) / 100)
+        row = (made.id, made.text, made.sha256, made.tier, made.score)
+        bare.execute("INSERT INTO items VALUES (?,?,?,?,?,0)", row)
+    bare.commit()
+    before = items.stats(agent=_AGENT).hashes
+    one = next(iter(before))
+    pairs: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+        "get one": (lambda: items.get(one, agent=_AGENT), lambda: _get(bare, one)),
+        **{
+            f"list {tier}": (
+                partial(items.list, tier=tier, agent=_AGENT),
+                partial(_tier, bare, tier),
+            )
+            for tier in ("HOT", "WARM", "COLD")
+        },
+        "load HOT": (lambda: items.load(agent=_AGENT), lambda: _load(bare)),
+        "update_tiers": (lambda: items.update_tiers(agent=_AGENT), lambda: _move(bare)),
+        "diff": (lambda: items.diff(before, agent=_AGENT), lambda: _diff(bare, before)),
+        "stats": (lambda: items.stats(agent=_AGENT), lambda: _tier(bare, "HOT")),
+        "save": (lambda: items.save("x = 1", agent="other"), lambda: _save(bare)),
+    }
+    rows = []
+    for name, (ours, theirs) in pairs.items():
+        mine, other = side_by_side(ours, theirs, ROUNDS)
+        rows.append({"what": name, "holdfast": mine * 1e3, "bare table": other * 1e3})
+    return rows
+
+
+def _text(n: int) -> str:
+    return f"def handler_{n}(request):\n" + f"    return store.load({n}, request.user)\n" * (n % 40)
+
+
+def _table(path: str) -> sqlite3.Connection:
+    bare = sqlite3.connect(path)
+    bare.execute("PRAGMA journal_mode=WAL")
+    bare.execute("PRAGMA synchronous=FULL")
+    bare.execute("CREATE TABLE items (id TEXT PRIMARY KEY, text, sha, tier, score, accesses)")
+    return bare
+
+
+def _get(bare: sqlite3.Connection, one: str) -> Any:
+    return bare.execute("SELECT * FROM items WHERE id=?", (one,)).fetchone()
+
+
+def _tier(bare: sqlite3.Connection, tier: str) -> Any:
+    return bare.execute("SELECT * FROM items WHERE tier=? ORDER BY score DESC", (tier,)).fetchall()
+
+
+def _load(bare: sqlite3.Connection) -> Any:
+    found = _tier(bare, "HOT")
+    bare.execute("UPDATE items SET accesses=accesses+1 WHERE tier='HOT'")
+    bare.commit()
+    return found
+
+
+def _move(bare: sqlite3.Connection) -> Any:
+    bare.execute("UPDATE items SET score=score WHERE accesses>=0")
+    bare.commit()
+
+
+def _diff(bare: sqlite3.Connection, before: dict[str, str]) -> Any:
+    rows = bare.execute("SELECT id, text FROM items").fetchall()
+    return [one for one, text in rows if sha256(text.encode()).hexdigest() != before.get(one)]
+
+
+def _save(bare: sqlite3.Connection) -> Any:
+    bare.execute("INSERT OR REPLACE INTO items VALUES ('x','x = 1','','WARM',0.7,0)")
+    bare.commit()
