@@ -87,6 +87,20 @@ def test_a_long_text_comes_back_whole(hf: holdfast.Holdfast) -> None:
     assert item.sha256 == digest(text)
 
 
+def test_of_what_the_log_does_not_hold_any_more_the_beginning_is_known(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = hf.items.save("line of code\n" * 4_000, agent="coder")
+    monkeypatch.setattr(hf.lately, "find", lambda *_: None)
+    (found,) = hf.items.list(agent="coder")
+    assert found.cut
+    assert item.text.startswith(found.text[:-1])
+    assert hf.items.diff([item], agent="coder").unchanged == (item.id,)
+    with hf.session(agent="coder") as s:
+        assert s.items.pin(item.id).tier == "HOT"
+        assert "line of code" not in s.context("lunch?").sections["critical"]
+
+
 def test_a_secret_is_not_kept(hf: holdfast.Holdfast) -> None:
     secret = "ghp_" + "a1B2" * 9
     item = hf.items.save(f"token = {secret}", agent="coder")

@@ -333,8 +333,9 @@ class Items:
         return self._whole(replace(item, score=score))
 
     def _whole(self, item: ContextItem) -> ContextItem:
-        """With all of its text."""
-        return replace(item, text=text_of(self._hf, item), cut=False) if item.cut else item
+        """With all of its text, as far as the log still holds it."""
+        text = text_of(self._hf, item) if item.cut else None
+        return item if text is None else replace(item, text=text, cut=False)
 
     def _draft(
         self, kind: str, payload: dict[str, Any], whose: tuple[str, str], **more: Any
@@ -351,14 +352,10 @@ class Items:
         )
 
 
-def text_of(hf: Holdfast, item: ContextItem) -> str:
-    """All an item says, from its event where the row holds the beginning."""
-    if not item.cut:
-        return item.text
+def text_of(hf: Holdfast, item: ContextItem) -> str | None:
+    """All an item says, from the event that holds it; None where a retention took that."""
     event = hf.lately.find(hf.log, hf.log.head().generation, item.event_id)
-    if event is None or event.erased:
-        raise NotFound(f"what {item.id} says is not in the log any more")
-    return expanding.whole(hf, event)
+    return None if event is None or event.erased else expanding.whole(hf, event)
 
 
 def _about(**fields: Any) -> dict[str, Any]:

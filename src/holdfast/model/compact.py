@@ -16,8 +16,8 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Hours = Annotated[float, msgspec.Meta(gt=0, le=87_600)]
 Days = Annotated[float, msgspec.Meta(gt=0, le=36_500)]
 
-#: what each kind of item is worth when it was just saved; a kind of one's own is worth the last. Of those
-#: tried on coding work (`bench/items.py`) none ranks better what is needed again
+#: what each kind of item is worth when it was just saved; a kind of one's own is worth the last. None
+#: of those tried on coding work (`bench/items.py`) ranks better what is needed again
 _TYPE_WEIGHTS = {
     "TASK": 1.0,
     "PRD_SECTION": 0.8,
