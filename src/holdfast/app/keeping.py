@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 #: hot items that are weighed, and cold ones that are named
-_MOST_HOT, _MOST_COLD = 100, 30
+_MOST_HOT, _MOST_COLD = 50, 30
 
 
 def hot(s: Session) -> list[Hot]:
