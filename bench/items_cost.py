@@ -47,7 +47,7 @@ def _timed(hf: holdfast.Holdfast, bare: sqlite3.Connection) -> list[dict[str, An
         "load HOT": (lambda: items.load(agent=_AGENT), lambda: _load(bare)),
         "update_tiers": (lambda: items.update_tiers(agent=_AGENT), lambda: _move(bare)),
         "diff": (lambda: items.diff(before, agent=_AGENT), lambda: _diff(bare, before)),
-        "stats": (lambda: items.stats(agent=_AGENT), lambda: _tier(bare, "HOT")),
+        "stats": (lambda: items.stats(agent=_AGENT), lambda: _stats(bare, hf.counter().count)),
         "save": (lambda: items.save("x = 1", agent="other"), lambda: _save(bare)),
     }
     rows = []
@@ -92,6 +92,10 @@ def _move(bare: sqlite3.Connection) -> Any:
 def _diff(bare: sqlite3.Connection, before: dict[str, str]) -> Any:
     rows = bare.execute("SELECT id, text FROM items").fetchall()
     return [one for one, text in rows if sha256(text.encode()).hexdigest() != before.get(one)]
+
+
+def _stats(bare: sqlite3.Connection, count: Callable[[str], int]) -> Any:
+    return sum(count(text) for (text,) in bare.execute("SELECT text FROM items"))
 
 
 def _save(bare: sqlite3.Connection) -> Any:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
@@ -35,17 +34,15 @@ from holdfast.model.items import (
 from holdfast.record import limits
 from holdfast.text.levels import shown_as
 from holdfast.views import items as views
-from holdfast.views.items import LONGEST_TAG, LONGEST_TEXT, MOST_IDS, MOST_TAGS
+from holdfast.views.items import MOST_IDS
 
-from . import expanding, given, sessions
+from . import expanding, given, item_given, sessions
 from .memories import now
 from .telling import redacted
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
 
-#: what is asked for by tier, and what stands for all of them
-_ALL = "ALL"
 #: by which rules a type is shortened; others as what was said
 _SHORTENED = {"CODE": "code", "ERROR": "tool_output", "TEST_RESULT": "tool_output"}
 
@@ -93,11 +90,13 @@ class Items:
         if event_id is not None and (there := self._there(event_id, whose, text)) is not None:
             return there
         before = None if id is None else self._find(*whose, id)
-        said = _about(pinned=pinned, important=important, importance=importance, tags=tags)
+        said = item_given.about(
+            pinned=pinned, important=important, importance=importance, tags=tags
+        )
         said |= self._says(text, type, before)
         item_id = fresh_id("itm") if before is None else before.id
         when = now(self._hf) if at is None else limits.moment(at)
-        after = _imagined(before, item_id, said, when)
+        after = item_given.imagined(before, item_id, said, when)
         own = {"at": at, "event_id": event_id, "sources": tuple(sources)}
         return self._saved(whose, after, said, own)
 
@@ -115,9 +114,7 @@ class Items:
         """The text, where it is another one, its type and the name it goes by."""
         if kind is not None and not is_item_type(kind):
             raise Invalid(f"a type is one of {', '.join(TYPES)} or a word of yours, not {kind!r}")
-        if not isinstance(text, str):
-            raise Invalid(f"text is a text, not {text.__class__.__name__}")
-        words = redacted(self._hf, given.text("text", text, LONGEST_TEXT))
+        words = redacted(self._hf, item_given.text(text))
         if not words.strip():
             if before is None:
                 raise Invalid("an item needs a text")
@@ -188,13 +185,13 @@ class Items:
         limit: int | None = None,
     ) -> builtins.list[ContextItem]:
         """Items, the pinned and then the most important first; that does not count as an access."""
-        rows = self._rows(*self._some(user, agent), _tier(tier))
+        rows = self._rows(*self._some(user, agent), item_given.tier(tier))
         at, settings = now(self._hf), self._hf.settings.items
         found = [replace(one, score=score_of(one, at, settings)) for one in rows]
         if type is not None:
             found = [one for one in found if one.type == type]
         found.sort(key=lambda one: (not one.pinned, -one.score, one.id))
-        return [self._whole(one) for one in found[: _limit(limit)]]
+        return [self._whole(one) for one in found[: item_given.limit(limit)]]
 
     def load(
         self,
@@ -234,8 +231,8 @@ class Items:
         `previous` is a dict of ids and hashes, items, or the stats of then. With a tier, what left it
         is among the removed.
         """
-        before = _hashes(previous)
-        rows = self._rows(*self._one(user, agent), _tier(tier))
+        before = item_given.hashes(previous)
+        rows = self._rows(*self._one(user, agent), item_given.tier(tier))
         new = [one for one in rows if one.id not in before]
         other = [one for one in rows if before.get(one.id, one.sha256) != one.sha256]
         there = {one.id for one in rows}
@@ -356,69 +353,3 @@ def text_of(hf: Holdfast, item: ContextItem) -> str | None:
     """All an item says, from the event that holds it; None where a retention took that."""
     event = hf.lately.find(hf.log, hf.log.head().generation, item.event_id)
     return None if event is None or event.erased else expanding.whole(hf, event)
-
-
-def _about(**fields: Any) -> dict[str, Any]:
-    """What is said about an item beside its text, checked."""
-    said: dict[str, Any] = {}
-    for name in ("pinned", "important"):
-        if fields[name] is not None and not isinstance(fields[name], bool):
-            raise Invalid(f"{name} is True or False, not {fields[name]!r}")
-    if fields["importance"] is not None:
-        said["importance"] = given.share("importance", fields["importance"])
-    if fields["tags"] is not None:
-        said["tags"] = [*given.texts("tags", fields["tags"], MOST_TAGS, LONGEST_TAG)]
-    return said | {n: fields[n] for n in ("pinned", "important") if fields[n] is not None}
-
-
-def _imagined(
-    before: ContextItem | None, item_id: str, said: Mapping[str, Any], at: str
-) -> ContextItem:
-    """The item as it will be, as far as its score goes."""
-    base = before or ContextItem(id=item_id, type="", text="", sha256="")
-    return replace(
-        base,
-        type=said.get("item_type", base.type),
-        importance=said.get("importance", base.importance),
-        pinned=said.get("pinned", base.pinned),
-        updated_at=at,
-    )
-
-
-def _tier(tier: Any) -> str | None:
-    """A tier as it is called here; None for all of them."""
-    named = tier.upper() if isinstance(tier, str) else tier
-    if named is None or named == _ALL:
-        return None
-    if named not in TIERS:
-        raise Invalid(f"a tier is HOT, WARM or COLD, or ALL, not {tier!r}")
-    return str(named)
-
-
-def _limit(limit: Any) -> int | None:
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise Invalid(f"limit must be a whole number from 1 on, not {limit!r}")
-    return limit
-
-
-def _hashes(previous: Any) -> dict[str, str]:
-    """Ids and hashes, from whatever says them."""
-    if isinstance(previous, ItemStats):
-        return previous.hashes
-    if isinstance(previous, Mapping):
-        inner = previous.get("hashes", previous)
-    elif isinstance(previous, Iterable) and not isinstance(previous, str | bytes):
-        inner = dict(map(_hash, previous))
-    else:
-        inner = None
-    try:
-        return msgspec.convert(inner, dict[str, str])
-    except msgspec.ValidationError:
-        raise Invalid("previous is a dict of ids and hashes, items, or stats of then") from None
-
-
-def _hash(one: Any) -> tuple[Any, Any]:
-    """The id and the hash of an item, or of what a machine was told of one."""
-    if isinstance(one, ContextItem):
-        return one.id, one.sha256
-    return (one.get("id"), one.get("sha256")) if isinstance(one, Mapping) else (None, None)
