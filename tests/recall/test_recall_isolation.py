@@ -185,6 +185,8 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
         for pack in (s.context(f"{CANARY} {one}", budget=budget) for budget in (500, 8_000))
     ],
     "expand": lambda s, one: [refused(partial(s.expand, name)) for name in (one, 1, "events 1-99")],
+    "compact": lambda s, one: s.compact(f"{CANARY} {one}", to=50, window=400),
+    "pressure": lambda s, one: s.pressure(window=400),
     "check": lambda s, one: s.check(),
     "tools": lambda s, one: s.tools(),
     "call_tool": lambda s, one: [

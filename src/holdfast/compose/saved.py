@@ -11,8 +11,9 @@ from holdfast.model.events import Event
 from holdfast.model.items import ContextItem
 from holdfast.text.excerpt import excerpt
 from holdfast.text.levels import Levels, shown_as
+from holdfast.text.spoken import beyond
 
-from .items import Item, beyond, falling
+from .items import Item, falling
 
 #: by which rules an item is shortened; others like what was said
 _SHORTENED = {
