@@ -15,16 +15,25 @@ import asyncio
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.items import Items
 from holdfast.app.sessions import one
+from holdfast.model.compactions import FlashSave
 from holdfast.model.items import ContextItem, TierUpdate
 
 
 class WorkerAgent:
     """One agent at work for one user: the principal unless another is named."""
 
-    def __init__(self, hf: Holdfast, agent_id: str, *, user: str | None = None) -> None:
+    def __init__(
+        self,
+        hf: Holdfast,
+        agent_id: str,
+        *,
+        user: str | None = None,
+        session_id: str | None = None,
+    ) -> None:
         self.agent_id = one("agent", agent_id)
         self.user = hf.user if user is None else one("user", user)
         self._items = Items(hf, user=self.user, agent=self.agent_id)
+        self._session = hf.session(agent=self.agent_id, user=self.user, session_id=session_id)
 
     async def save_context_item(
         self, item_type: str, content: str, importance_score: float | None = None
@@ -43,4 +52,6 @@ class WorkerAgent:
         """Weigh every item anew and move those whose score says so."""
         return await asyncio.to_thread(self._items.update_tiers)
 
-    # saving the whole working context at once belongs here, beside `update_tiers`
+    async def flash_save(self) -> FlashSave:
+        """Save the whole working context, archive what is cold, go on with what is hot."""
+        return await asyncio.to_thread(self._session.flash_save)

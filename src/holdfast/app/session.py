@@ -16,6 +16,7 @@ from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionSt
 from holdfast.views import state as views
 
 from . import citing, given, history, memories, sessions
+from .flash import SessionFlash
 from .items import Items
 from .recalling import SessionRecalling
 from .telling import Author
@@ -28,7 +29,7 @@ Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
-class Session(SessionRecalling, SessionCompacting):
+class Session(SessionRecalling, SessionCompacting, SessionFlash):
     """Every recording verb records one event and returns it; leaving the block ends the session.
 
     `update_state` returns the scratchpad instead. Nobody but the same agent for the same user can go

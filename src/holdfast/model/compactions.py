@@ -99,3 +99,32 @@ class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     def pct(self) -> float:
         """The share of the limit that is used."""
         return self.tokens / self.limit if self.limit else 1.0
+
+
+class SavedContext(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole working context, as a checkpoint holds it: everything by where it lies in the log."""
+
+    id: str
+    #: the last event it takes in
+    position: int
+    trigger: str
+    tokens: int
+    #: what the window showed, the conversation since among what is kept
+    past: Past
+    #: of each item what its content is known by, and its tier
+    items: dict[str, str]
+    tiers: dict[str, str]
+    #: the version of the scratchpad
+    scratchpad: int
+
+
+class FlashSave(msgspec.Struct, frozen=True, kw_only=True):
+    """What saving a whole working context came to."""
+
+    checkpoint_id: str
+    items_archived: int
+    hot_items_retained: int
+    tokens_before: int
+    tokens_after: int
+    #: the compaction that followed, empty when there was nothing to leave
+    compaction: str = ""
