@@ -187,6 +187,7 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
     "expand": lambda s, one: [refused(partial(s.expand, name)) for name in (one, 1, "events 1-99")],
     "compact": lambda s, one: s.compact(f"{CANARY} {one}", to=50, window=400),
     "flash_save": lambda s, one: s.flash_save(window=400),
+    "checkpoint": lambda s, one: s.checkpoint(),
     "saved_context": lambda s, one: refused(partial(s.saved_context, one)),
     "resume_from": lambda s, one: refused(partial(s.resume_from, one)),
     "pressure": lambda s, one: s.pressure(window=400),

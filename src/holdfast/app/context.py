@@ -27,7 +27,7 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting
 from .assembling import Sheet
-from .filling import Filling
+from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
 from .showing import Showing
@@ -43,6 +43,7 @@ _MOST_TRIES = 50
 #: why an epoch begins
 _FULL, _FILLING = "the window is full", "the window is filling up"
 _COMPACTED = "the conversation was compacted"
+_CURATED = "much of what was given is beside the point by now"
 
 
 class Composer:
@@ -79,6 +80,9 @@ class Composer:
             why = self._lacks(made)
             if not why:
                 return made
+            if why == _CURATED:
+                fresh = self._anew(known, why)
+                return replace(fresh, curation=self._filling.curation(epoch, fresh))
         return self._anew(known, why)
 
     # ---- epochs ----------------------------------------------------------------------------
@@ -128,9 +132,11 @@ class Composer:
         """Why a context that goes on is not good enough; empty when it is."""
         if not self._fits(made.parts):
             return _FULL
-        talk, past = self._talk_tokens(made.epoch), made.epoch.past
-        if self._filling.compacts(self._sheet.size(made.parts), talk, past):
+        talk = Talk(self._shown_talk(made.epoch), self._talk_tokens(made.epoch), made.epoch.past)
+        if self._filling.due(self._sheet.size(made.parts), talk):
             return _FILLING
+        if self._filling.curates(made):
+            return _CURATED
         weighed = made.chosen.weighed
         no_room = ("budget", "share", "cap")
         if any(one.shown.kind == "correction" and one.verdict in no_room for one in weighed):
@@ -183,7 +189,7 @@ class Composer:
         """The same after a compaction, where one is due."""
         talk = [*self._kept(known.past), *self._spoken(max(known.through + 1, known.compacted))]
         tokens = sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(known.past)
-        made = self._filling.compacted(tokens, known.past) if talk else None
+        made = self._filling.compacted(Talk(talk, tokens, known.past)) if talk else None
         return known if made is None else replace(known, past=made.id, through=made.through)
 
     def _stable(self, number: int) -> Chosen:

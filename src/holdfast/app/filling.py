@@ -1,20 +1,38 @@
-"""When a context is due for a compaction, and that compaction."""
+"""How full the window of a context is: when it is curated, compacted or saved, and doing that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.model.compactions import Compaction
+import msgspec
+
+from holdfast.compact.chunks import milliseconds
+from holdfast.compact.pressure import band
+from holdfast.model.compactions import BANDS, Compaction, Curation
+from holdfast.model.epochs import Epoch
+from holdfast.model.events import Event
 
 from .assembling import Sheet
 from .compacting import Compactor, Room
 from .wanting import Wanted
 
 if TYPE_CHECKING:
+    from .packing import Assembled
     from .session import Session
 
 #: a compaction that would save less than this share of the conversation is not worth a new beginning
 _WORTHWHILE = 0.25
+_HOUR = 3_600_000
+
+
+class Talk(msgspec.Struct, frozen=True):
+    """The conversation as a window shows it."""
+
+    events: Sequence[Event]
+    tokens: int
+    #: the compaction before, which left what it could not do without
+    past: str
 
 
 class Filling:
@@ -34,24 +52,74 @@ class Filling:
         refill = int(self._wanted.compose.history_refill * self._sheet.budget.history)
         return min(int(self._settings.compact_to * self._limit), refill)
 
-    def compacts(self, tokens: int, talk: int, past: str) -> bool:
-        """Is a compaction due when the whole context takes so many tokens, and so many of them talk?
+    def due(self, tokens: int, talk: Talk) -> str:
+        """Why a compaction is due when the whole context takes so many tokens; empty when none is."""
+        held = self._sheet.showing.compaction(talk.past) if talk.past else None
+        left = held.tokens_after if held else 0
+        if talk.tokens * (1 - _WORTHWHILE) <= max(left, self._target):
+            return ""  # it would save little
+        over = tokens >= self._settings.compact_at * self._limit
+        since = [event for event in talk.events if held is None or event.event_seq > held.through]
+        asked = [event for event in since if event.kind == "user_message"]
+        found = {
+            "tokens": over or talk.tokens > self._sheet.budget.history,
+            "turns": len(asked) > self._settings.turns,
+            "idle": _gap(since) > self._settings.idle_hours * _HOUR,
+            "gate": any(_passed(event) for event in since),
+        }
+        return next((why for why in self._settings.triggers if found.get(why)), "")
 
-        `past` is the compaction before, which left what it could not do without.
-        """
-        if "tokens" not in self._settings.triggers:
-            return False
-        left = self._sheet.showing.compaction(past).tokens_after if past else 0
-        over = (
-            tokens >= self._settings.compact_at * self._limit or talk > self._sheet.budget.history
-        )
-        return over and talk * (1 - _WORTHWHILE) > max(left, self._target)
-
-    def compacted(self, talk: int, past: str) -> Compaction | None:
-        """Compact, if that is due with a conversation of so many tokens."""
-        fixed = self._sheet.size(self._sheet.fixed) + self._sheet.budget.stable
-        if not self.compacts(fixed + talk, talk, past):
+    def compacted(self, talk: Talk) -> Compaction | None:
+        """Compact, if that is due; from the band on where everything is saved, save it first."""
+        tokens = self._sheet.size(self._sheet.fixed) + self._sheet.budget.stable + talk.tokens
+        why = self.due(tokens, talk)
+        if not why:
             return None
+        if band(tokens, self._limit, self._settings) in BANDS[BANDS.index("flash") :]:
+            self._s.checkpoint(why)
         compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
         room = Room(tokens=self._target, window=self._wanted.window)
-        return compactor.compact(self._wanted.query, room, "tokens")
+        return compactor.compact(self._wanted.query, room, why)
+
+    # ---- what recall put in ----------------------------------------------------------------
+
+    def curates(self, made: Assembled) -> bool:
+        """Is much of what earlier turns were given beside the point of this one?"""
+        tokens = self._sheet.size(made.parts)
+        if band(tokens, self._limit, self._settings) == "calm":
+            return False
+        stale = self._given(made.epoch) - self._still_meant(made)
+        return stale > self._settings.curate_stale * self._sheet.budget.total
+
+    def curation(self, before: Epoch, made: Assembled) -> Curation:
+        """What a curation came to."""
+        old = [one for added in before.added for one in added.shown]
+        new = {(one.id, one.span) for one in made.chosen.shown}
+        tokens = sum(one.tokens for one in made.chosen.shown)
+        return Curation(
+            query=self._wanted.query,
+            hits_found=len(new),
+            total_hits_before_curation=len(old),
+            token_savings=self._given(before) - tokens,
+            drops_triggered=sum((one.id, one.span) not in new for one in old),
+        )
+
+    def _given(self, epoch: Epoch) -> int:
+        return sum(one.tokens for added in epoch.added for one in added.shown)
+
+    def _still_meant(self, made: Assembled) -> int:
+        """Tokens of what was given and would be given again."""
+        meant = {(one.shown.id, one.shown.span) for one in made.chosen.weighed}
+        shown = [one for added in made.epoch.added for one in added.shown]
+        return sum(one.tokens for one in shown if (one.id, one.span) in meant)
+
+
+def _gap(events: Sequence[Event]) -> int:
+    """How long nobody said anything before the last word."""
+    times = [milliseconds(event.timestamp) for event in events[-2:]]
+    return times[1] - times[0] if len(times) == 2 else 0
+
+
+def _passed(event: Event) -> bool:
+    said = event.payload if isinstance(event.payload, dict) else {}
+    return event.kind == "validation_gate" and said.get("passed") is True

@@ -61,6 +61,13 @@ class SessionFlash:
             compaction=made.id if made else "",
         )
 
+    def checkpoint(self, trigger: str = "asked") -> SavedContext:
+        """Save the whole working context, and leave it as it is."""
+        s = cast("Session", self)
+        s.check()
+        limit = limit_of(s._hf, None, "")
+        return _saved(s, holding(s, turns_for(s._hf, "", limit)), trigger)
+
     def saved_context(self, checkpoint_id: str) -> SavedContext:
         """A working context as it was saved; NotFound where this session has no such checkpoint."""
         s = cast("Session", self)

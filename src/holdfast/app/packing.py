@@ -11,6 +11,7 @@ from holdfast.capture.stamp import fresh_id, timestamp
 from holdfast.compose import messages, record, render
 from holdfast.compose.choosing import Chosen
 from holdfast.compose.render import Part
+from holdfast.model.compactions import Curation
 from holdfast.model.compose import SECTIONS, SHARED
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Draft
@@ -43,6 +44,8 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     #: of a new epoch: why it began, and its background and index
     why: str = ""
     stable: Chosen | None = None
+    #: of an epoch that began for it
+    curation: Curation | None = None
 
 
 def handed_out(s: Session, wanted: Wanted, made: Assembled) -> tuple[Pack, int]:
@@ -141,6 +144,7 @@ def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
         "history_from": made.epoch.history_from,
         "pinned": made.epoch.pinned,
         **({"past": made.epoch.past} if made.epoch.past else {}),
+        **({"curation": msgspec.to_builtins(made.curation)} if made.curation else {}),
         "position": made.position,
         "shown": record.entries(made.epoch.shown),
         "candidates": record.candidates(made.stable.weighed if made.stable else ()),

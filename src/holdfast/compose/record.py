@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from holdfast.errors import Damaged
+from holdfast.model.compactions import Curation
 from holdfast.model.compose import SECTIONS, ComposeSettings, Tokens
 from holdfast.model.packs import SectionFigures, Shown, Signals, Weighed
 from holdfast.model.recall import RecallSettings, Share
@@ -87,6 +88,8 @@ class Beginning(msgspec.Struct, frozen=True, kw_only=True):
     pinned: Whole
     #: the compaction whose past it shows; records of earlier versions know of none
     past: str = ""
+    #: of one that began because much of what was given was beside the point
+    curation: Curation | None = None
     position: Whole
     #: as `shown_in` reads it
     shown: str

@@ -85,6 +85,16 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     decided: tuple[Decided, ...]
 
 
+class Curation(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of ranking anew what recall had put in."""
+
+    query: str
+    hits_found: int
+    total_hits_before_curation: int
+    token_savings: int
+    drops_triggered: int
+
+
 class Pressure(msgspec.Struct, frozen=True, kw_only=True):
     """How full a window is."""
 
