@@ -277,3 +277,79 @@ def test_a_model_that_never_answers_delays_and_wedges_nothing(
         made = compacted(s, to=3_000, window=20_000)
         assert {span.by for span in made.past.shorts} <= {"rule"}
         assert len(server.asked) == 1  # after the first failure nobody is asked again
+
+
+# ---- what begins one ------------------------------------------------------------------------------
+
+
+def triggers(hf: holdfast.Holdfast) -> list[str]:
+    return [event.payload["trigger"] for event in hf.events() if event.kind == "compacted"]
+
+
+def chatted(s: holdfast.Session, turns: int, words: int = 60) -> None:
+    for n in range(turns):
+        s.user(f"question {n}: " + f"word{n} " * words)
+        s.assistant(f"answer {n}")
+
+
+def test_more_than_thirty_turns_begin_one_where_it_saves_something(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    chatted(s, 30)
+    s.context("go on", window=24_000, budget=300)
+    assert triggers(hf) == []
+    chatted(s, 2, 1_500)
+    s.context("go on", window=24_000, budget=300)
+    assert triggers(hf) == ["turns"]
+
+
+def test_silence_and_a_passed_gate_begin_one_where_it_saves_something(tmp_path: Path) -> None:
+    for what in ("idle", "gate", "failed gate", "nothing"):
+        clock = Ticking()
+        with holdfast.open(tmp_path / what, project="p", user="ana", now=clock) as hf:
+            s = hf.session(agent="coder", session_id="s")
+            chatted(s, 12, 400)
+            if what.endswith("gate"):
+                s.gate(1, passed=what == "gate")
+            if what == "idle":
+                clock.minutes += 61
+            s.user("where were we?")
+            s.context("where were we?", window=24_000, budget=300)
+            assert triggers(hf) == ([what] if what in ("idle", "gate") else [])
+
+
+def test_what_recall_put_in_is_ranked_anew_once_the_window_fills(hf: holdfast.Holdfast) -> None:
+    for n in range(25):
+        hf.remember(f"The otter number {n} keeps records of the archive in room {n}.")
+        hf.remember(f"Heron {n} flies to harbour {n} with letters for the captain.")
+    s = hf.session(agent="coder", session_id="s")
+    packs = []
+    for n in range(24):
+        about = "which otter keeps records in room" if n < 12 else "heron letters, harbour"
+        s.user(f"{about} {n}?")
+        packs.append(s.context(f"{about} {n}?", window=4_000, budget=900))
+        assert packs[-1].tokens <= 4_000
+        s.assistant("I looked it up. " * 9)
+    assert "much of what was given is beside the point by now" in [
+        pack.receipt.epoch_began for pack in packs
+    ]
+    found = [event for event in hf.events() if event.kind == "epoch_started"]
+    curations = [event.payload["curation"] for event in found if "curation" in event.payload]
+    assert len(curations) <= 2
+    one = curations[0]
+    assert one["total_hits_before_curation"] >= one["drops_triggered"] > 0
+    assert one["hits_found"] > 0
+    assert one["query"].startswith("heron")
+    assert all(hf.replay(pack.id).text == pack.text for pack in packs)
+
+
+def test_everything_is_saved_before_a_window_that_is_nearly_full_is_compacted(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    chatted(s, 10, 400)
+    s.context("go on", window=6_000, budget=300)
+    kinds = [event.kind for event in hf.events() if event.kind in ("checkpoint_saved", "compacted")]
+    assert kinds == ["checkpoint_saved", "compacted"]
+    (saved,) = [event for event in hf.events() if event.kind == "checkpoint_saved"]
+    s.resume_from(saved.event_id)
+    assert "question 2:" in s.context("what was the third?", window=100_000, budget=0).text

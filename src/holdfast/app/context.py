@@ -59,6 +59,8 @@ class Composer:
         self._stands: dict[str, Standing] = {}
         self._stayed: dict[str, list[Event]] = {}
         self._filling = Filling(s, self._sheet, wanted)
+        #: tokens of a context that turned out to be too full
+        self._taken = 0
 
     def compose(self) -> Pack | None:
         """The context, written down and handed out; None when another one was faster."""
@@ -134,8 +136,9 @@ class Composer:
             return _FULL
         talk = Talk(self._shown_talk(made.epoch), self._talk_tokens(made.epoch), made.epoch.past)
         if self._filling.due(self._sheet.size(made.parts), talk):
+            self._taken = self._sheet.size(made.parts)
             return _FILLING
-        if self._filling.curates(made):
+        if self._filling.curates(made, talk):
             return _CURATED
         weighed = made.chosen.weighed
         no_room = ("budget", "share", "cap")
@@ -189,7 +192,9 @@ class Composer:
         """The same after a compaction, where one is due."""
         talk = [*self._kept(known.past), *self._spoken(max(known.through + 1, known.compacted))]
         tokens = sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(known.past)
-        made = self._filling.compacted(Talk(talk, tokens, known.past)) if talk else None
+        made = (
+            self._filling.compacted(Talk(talk, tokens, known.past), self._taken) if talk else None
+        )
         return known if made is None else replace(known, past=made.id, through=made.through)
 
     def _stable(self, number: int) -> Chosen:

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 #: a compaction that would save less than this share of the conversation is not worth a new beginning
 _WORTHWHILE = 0.25
+#: what is less likely than this to be meant is beside the point
+_MEANT = 0.02
+#: what was just put together stays for so many turns
+_LASTS = 5
+#: less than this share of the window is not worth ranking anew
+_FEW = 0.02
 _HOUR = 3_600_000
 
 
@@ -69,9 +75,13 @@ class Filling:
         }
         return next((why for why in self._settings.triggers if found.get(why)), "")
 
-    def compacted(self, talk: Talk) -> Compaction | None:
-        """Compact, if that is due; from the band on where everything is saved, save it first."""
-        tokens = self._sheet.size(self._sheet.fixed) + self._sheet.budget.stable + talk.tokens
+    def compacted(self, talk: Talk, taken: int) -> Compaction | None:
+        """Compact, if that is due; from the band on where everything is saved, save it first.
+
+        `taken` is what the context took that turned out to be too full; 0 where there was none.
+        """
+        fixed = self._sheet.size(self._sheet.fixed) + self._sheet.budget.stable
+        tokens = max(taken, fixed + talk.tokens)
         why = self.due(tokens, talk)
         if not why:
             return None
@@ -83,13 +93,18 @@ class Filling:
 
     # ---- what recall put in ----------------------------------------------------------------
 
-    def curates(self, made: Assembled) -> bool:
+    def curates(self, made: Assembled, talk: Talk) -> bool:
         """Is much of what earlier turns were given beside the point of this one?"""
         tokens = self._sheet.size(made.parts)
+        began = made.epoch.event_seq
+        asked = [e for e in talk.events if e.kind == "user_message" and e.event_seq > began]
+        if len(asked) < _LASTS:
+            return False
         if band(tokens, self._limit, self._settings) == "calm":
             return False
-        stale = self._given(made.epoch) - self._still_meant(made)
-        return stale > self._settings.curate_stale * self._sheet.budget.total
+        given = self._given(made.epoch)
+        stale = given - self._still_meant(made)
+        return given > _FEW * self._limit and stale > self._settings.curate_stale * given
 
     def curation(self, before: Epoch, made: Assembled) -> Curation:
         """What a curation came to."""
@@ -108,8 +123,10 @@ class Filling:
         return sum(one.tokens for added in epoch.added for one in added.shown)
 
     def _still_meant(self, made: Assembled) -> int:
-        """Tokens of what was given and would be given again."""
-        meant = {(one.shown.id, one.shown.span) for one in made.chosen.weighed}
+        """Tokens of what was given and is about this question too."""
+        meant = {
+            (one.shown.id, one.shown.span) for one in made.chosen.weighed if one.relevance >= _MEANT
+        }
         shown = [one for added in made.epoch.added for one in added.shown]
         return sum(one.tokens for one in shown if (one.id, one.span) in meant)
 

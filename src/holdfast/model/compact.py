@@ -37,7 +37,7 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     triggers: tuple[Trigger, ...] = ("tokens", "turns", "idle", "gate")
     #: of the window: from here on what recall put in is ranked anew against the present prompt
     curate_at: Share = 0.4
-    #: when so much of the budget of memory, as a share, is beside the point of the present prompt
+    #: when more than this share of what recall put in is beside the point of the present prompt
     curate_stale: Share = 0.5
     #: of the window: from here on items leave
     compact_at: Share = 0.5
