@@ -7,8 +7,11 @@ spans together are the facts of both, as far as they fit.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
+
+from msgspec.structs import replace
 
 from holdfast.model.compactions import Facts
 from holdfast.model.events import Event
@@ -150,10 +153,12 @@ def lines(spans: Sequence[Facts], room: int, count: Callable[[str], int]) -> lis
     """A line for each span, all of them within a room of tokens.
 
     First every line gets what it names exactly and no line before it does, then the words that tell
-    what it is about, then what others name too; each time all of them have the same room.
+    it from the others, then what others name too; each time all of them have the same room.
     """
     taken: list[list[str]] = [[] for _ in spans]
     known: set[str] = set()
+    held = Counter(word for of in spans for word in of.words)
+    spans = [replace(of, words=tuple(sorted(of.words, key=held.__getitem__))) for of in spans]
     left = room
     for sorts, again in ((_EXACT, False), (_WORDS_OF, False), (_EXACT, True)):
         for n, of in enumerate(spans):
