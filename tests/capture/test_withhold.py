@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import holdfast
 from holdfast.capture.redact import Redactor
 from holdfast.capture.withhold import denied_path, without_content
 
@@ -93,3 +96,92 @@ def test_a_deep_or_circular_payload_is_survived() -> None:
     cycle: dict[str, Any] = {}
     cycle["a"] = cycle
     assert denied_path(cycle, redactor) is None
+
+
+# ---- commands ----------------------------------------------------------------------------------
+
+WRITING = [
+    "cat > .env <<'EOF'\nADMIN=GARDEN PARTY\nEOF",
+    "cat <<-EOF >>.env\n\tADMIN=GARDEN\n\tEOF\nmake check",
+    "cat <<A <<B > .env\nGARDEN\nA\nPARTY\nB",
+    "cat <<EOF > .env\nGARDEN and no end",
+    'python3 - <<"END"\nopen(".env", "w").write("GARDEN PARTY")\nEND',
+    'echo "ADMIN=GARDEN PARTY" >> .env',
+    "echo ADMIN=GARDEN >.env",
+    "echo GARDEN PARTY > .env",
+    "> .env echo GARDEN",
+    'echo "GARDEN',
+    'echo "A=1\nB=GARDEN\n" > "$HOME/app/.env"',
+    "printf '%s' GARDEN | sudo tee -a .env > /dev/null",
+    "tee .env <<< GARDEN",
+    "{ echo GARDEN; echo PARTY; } > .env",
+    "for x in GARDEN PARTY; do echo $x; done >> .env",
+    "X=GARDEN; echo $X > .env",
+    "ADMIN=GARDEN env | cat > .env",
+    "sed -i 's/.*/GARDEN/' .env",
+    "sed -i s/A=.*/A=GARDEN/ .env",
+    'sh -c "echo GARDEN > .env"',
+    "python -c \"open('.env', 'w').write('GARDEN')\"",
+    "echo 'A=GARDEN' > new && mv new .env",
+]
+
+
+@pytest.mark.parametrize("command", [*WRITING, "echo 'GARDEN' > .env " + "x " * 20_000])
+@pytest.mark.parametrize("key", ["command", "args"])
+def test_what_a_command_writes_into_a_denied_file_is_withheld(command: str, key: str) -> None:
+    payload = {"input": {key: command if key == "command" else ["sh", "-c", command]}}
+    path = denied_path({"command": command + " .env"}, redactor)
+    assert path is not None
+    said = repr(without_content(payload, path, redactor))
+    assert "GARDEN" not in said
+    assert "PARTY" not in said
+    assert "withheld" in said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat .env",
+        "cat .env | grep KEY | head -3",
+        'grep -n "ADMIN" app/.env',
+        "cd app && cat '.env' 2>/dev/null; ls",
+        "cp .env.example .env",
+        "docker compose --env-file .env up -d",
+        "docker run --env-file=.env image",
+        "source .env && pytest -q tests/cart",
+        'git commit -m "Nobody commits .env"',
+    ],
+)
+def test_of_a_command_that_reads_nothing_is_lost(command: str) -> None:
+    assert without_content({"command": command}, ".env", redactor) == {"command": command}
+
+
+def test_what_was_done_stays_to_be_seen() -> None:
+    told = "cd app && echo 'A=1' >> .env && docker compose up -d\ncat > .env <<EOF\nA=2\nEOF\nls"
+    made = without_content({"command": told}, ".env", redactor)
+    assert isinstance(made, dict)
+    for part in ("cd app && echo [", " >> .env && docker compose up -d\n", ".env <<EOF\n[", "\nls"):
+        assert part in made["command"]
+
+
+@given(st.text(alphabet="aE '\"\\\n<>|&;(){}=$\0-.") | st.text())
+def test_any_command_is_survived(command: str) -> None:
+    made = without_content({"command": command}, ".env", redactor)
+    assert isinstance(made, dict)
+    assert isinstance(made["command"], str)
+
+
+@given(st.text(alphabet=" \n;&|<>-$x"), st.text(alphabet=" \n;&|<>-$x"))
+def test_a_quoted_word_never_gets_through_to_a_denied_file(before: str, after: str) -> None:
+    made = without_content({"command": f"{before} echo 'GARDEN' > .env {after}"}, ".env", redactor)
+    assert "GARDEN" not in repr(made)
+
+
+def test_a_session_that_records_such_a_call_leaves_no_byte_of_it(tmp_path: Path) -> None:
+    (tmp_path / ".holdfast.toml").write_text('project_id = "shop"\n')
+    with holdfast.open(str(tmp_path / "home"), path=tmp_path) as hf:
+        session = hf.session(agent="coder")
+        for command in WRITING:
+            session.tool_call("Bash", {"command": command + "; ls .env"})
+    files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert b"GARDEN" not in b"".join(path.read_bytes() for path in files)

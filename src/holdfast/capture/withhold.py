@@ -2,7 +2,7 @@
 
 When a payload names such a path where paths stand, or runs a command on one, every other text in it is
 replaced by a mark: not only what looks like a secret, because a secret of an unknown format looks
-like nothing.
+like nothing. Of a command stays what was done, not what it wrote there (see `shell`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,19 @@ from .redact import Redactor
 _PATH_ENDINGS = ("path", "paths", "file", "files", "filename", "uri", "url", "cwd")
 _COMMANDS = frozenset(["command", "cmd", "script", "args", "argv"])
 _NAMES = frozenset(
-    ["tool", "tool_name", "name", "call_id", "tool_use_id", "id", "type", "status", "description"]
+    [
+        "tool",
+        "tool_name",
+        "name",
+        "call_id",
+        "tool_use_id",
+        "id",
+        "type",
+        "status",
+        "description",
+        "signal",
+        "event",
+    ]
 )
 
 
@@ -51,12 +63,11 @@ def denied_path(value: object, redactor: Redactor, key: str = "", depth: int = 6
 def without_content(
     value: object, path: str, redactor: Redactor, key: str = "", depth: int = 64
 ) -> object:
-    """The same payload with every text replaced but names, paths and commands."""
+    """The same payload with every text replaced but names, paths and what commands did."""
     if depth == 0:
         return redactor.withheld("…", path)
     if isinstance(value, str):
-        kept = _names_a_path(key) or key in _COMMANDS or key in _NAMES
-        return value if kept else redactor.withheld(value, path)
+        return _text(value, path, redactor, key)
     if isinstance(value, bytes | bytearray | memoryview):
         return redactor.withheld(bytes(value).decode("utf-8", "replace"), path)
     if isinstance(value, dict):
@@ -69,3 +80,11 @@ def without_content(
     if hasattr(value, "read"):
         return redactor.withheld(f"{value!r}", path)
     return value
+
+
+def _text(value: str, path: str, redactor: Redactor, key: str) -> str:
+    if key in _COMMANDS:
+        from . import shell  # seldom needed, and a hook pays for every import
+
+        return shell.without_content(value, path, redactor)
+    return value if _names_a_path(key) or key in _NAMES else redactor.withheld(value, path)

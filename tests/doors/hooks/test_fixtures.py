@@ -190,6 +190,8 @@ DENIED: list[tuple[str, dict[str, object]]] = [
     ("PostToolUse-Bash", {"tool_input": {"command": "cd app && grep . < .env.production"}}),
     ("PostToolUseFailure-Bash", {"tool_input": {"command": "sh .env"}, "error": "GARDEN PARTY"}),
     ("PreToolUse-Write", {"tool_input": {"file_path": "/x/.env", "content": "GARDEN PARTY"}}),
+    ("PreToolUse-Bash", {"tool_input": {"command": "cat > .env <<'E'\nX=GARDEN PARTY\nE"}}),
+    ("PreToolUse-Bash", {"tool_input": {"command": "echo X='GARDEN PARTY' >> .env"}}),
     ("PreToolUse-Edit", {"tool_input": {"file_path": "id_rsa", "new_string": "GARDEN PARTY"}}),
 ]
 
