@@ -120,6 +120,7 @@ def environment(call: Call, scene: Scene) -> dict[str, str]:
         "PATH": os.environ["PATH"],
         "HOME": str(scene.folder / "nobody"),
         "USER": os.environ.get("USER", "root"),
+        "PYTHONPATH": str(SCRIPTS.parents[2]),
         "HOLDFAST_HOME": str(scene.home),
         "XDG_CONFIG_HOME": str(scene.folder / "config"),
         "XDG_DATA_HOME": str(scene.folder / "data"),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.capture.redact import WINDOW, Redactor
+from holdfast.capture.redact import WINDOW, Redactor, cut
 from tests.capture.test_secrets import BY_KIND, CLASSES, SHAPES, canaries, made
 
 KEY = b"k" * 32
@@ -92,6 +92,28 @@ def test_most_random_values_of_a_kind_are_found(kind: str) -> None:
             missed += secret in redactor.text(before + secret + after)
         # a value without any digit may pass as a word where only the rule of entropy decides
         assert missed <= (2 if "«" in shape else 0), shape
+
+
+def test_a_cut_leaves_no_half_of_a_secret_that_nobody_knows_any_more() -> None:
+    redactor = Redactor(KEY)
+    for kind, before, secret, after in canaries(seed=11):
+        text = "word " * 40 + before + secret + after + " and more words" * 9
+        if secret in redactor.text(text):
+            continue  # it is not known when it is whole either
+        start = text.index(secret)
+        for most in range(start - 3, start + len(secret) + len(after) + 3):
+            left = redactor.text(cut(text, most))
+            told = left.replace(text[:start], "", 1)  # what stood before it may be alike
+            assert longest_common_part(secret, told) <= 8, (kind, most - start, told)
+            assert len(cut(text, most)) <= most
+
+
+def test_what_is_short_enough_is_not_cut_and_what_holds_no_secret_is_cut_where_it_should_be() -> (
+    None
+):
+    text = "word " * 40
+    assert cut(text, 200) is text
+    assert cut(text, 199) == text[:199]
 
 
 def test_secrets_side_by_side_all_go() -> None:

@@ -322,6 +322,24 @@ class Redactor:
         return f"[redacted:{kind}:{keyed.hexdigest()[:12]}]"
 
 
+def cut(text: str, most: int) -> str:
+    """The beginning of a text that is yet to be redacted: what is cut off takes no secret's end along.
+
+    Nobody would know the first half of a secret any more, nor one whose surroundings are gone.
+    """
+    if len(text) <= most:
+        return text
+    redactor = Redactor(b"")
+    known = [span for span in redactor.spans(text[: most + WINDOW]) if span[0] < most]
+    while known:
+        seen = redactor.spans(text[:most])
+        lost = [span[0] for span in known if span[0] < most and span not in seen]
+        if not lost:
+            break
+        most = lost[0]
+    return text[:most]
+
+
 class StreamRedactor:
     """The same as ``Redactor.text`` for text in chunks, holding back no more than it must."""
 

@@ -35,51 +35,12 @@ _GROUPS = frozenset(["(", "{", "do", "then"])
 #: what a program writes into the files it is given
 _WRITERS = frozenset(["tee", "sponge", "dd", "set-content", "add-content", "out-file"])
 #: programs whose words say where to look or what to move, not what to write
-_READERS = frozenset(
-    [
-        "cat",
-        "bat",
-        "head",
-        "tail",
-        "less",
-        "more",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "ls",
-        "stat",
-        "wc",
-        "file",
-        "test",
-        "[",
-        "[[",
-        "sort",
-        "uniq",
-        "cut",
-        "diff",
-        "cmp",
-        "cd",
-        "source",
-        ".",
-        "find",
-        "rm",
-        "cp",
-        "mv",
-        "ln",
-        "chmod",
-        "chown",
-        "mkdir",
-        "touch",
-        "git",
-        "md5sum",
-        "sha256sum",
-        "}",
-        "done",
-        "fi",
-        "true",
-    ]
-)
+_READERS = frozenset([
+    "cat", "bat", "head", "tail", "less", "more", "grep", "egrep", "fgrep", "rg", "ls", "stat", "wc",
+    "file", "test", "[", "[[", "sort", "uniq", "cut", "diff", "cmp", "cd", "source", ".", "find", "rm",
+    "cp", "mv", "ln", "chmod", "chown", "mkdir", "touch", "git", "md5sum", "sha256sum", "}", "done",
+    "fi", "true",
+])  # fmt: skip
 
 
 def without_content(command: str, path: str, redactor: Redactor) -> str:

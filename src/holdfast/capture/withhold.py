@@ -13,21 +13,10 @@ from .redact import Redactor
 
 _PATH_ENDINGS = ("path", "paths", "file", "files", "filename", "uri", "url", "cwd")
 _COMMANDS = frozenset(["command", "cmd", "script", "args", "argv"])
-_NAMES = frozenset(
-    [
-        "tool",
-        "tool_name",
-        "name",
-        "call_id",
-        "tool_use_id",
-        "id",
-        "type",
-        "status",
-        "description",
-        "signal",
-        "event",
-    ]
-)
+_NAMES = frozenset([
+    "tool", "tool_name", "name", "call_id", "tool_use_id", "id", "type", "status", "description",
+    "signal", "event",
+])  # fmt: skip
 
 
 def _names_a_path(key: str) -> bool:

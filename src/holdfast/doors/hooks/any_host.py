@@ -13,10 +13,13 @@ import json
 import os
 
 from holdfast.capture.origin import person
+from holdfast.capture.redact import cut
 
 from . import ask, run, told
 from .caught import Caught, Json
 
+#: of a question so much is asked
+_MOST_ASKED = 8_000
 #: each field under every name it is known by
 _NAMES = {
     "session": ("session_id", "session", "sessionId", "conversation_id", "thread_id"),
@@ -61,7 +64,7 @@ def hook(verb: str, cache: str) -> None:
     if not asks or found is None:
         return
     session, agent = _who(found.said)
-    query = _text(found.said, "text")[:8_000]
+    query = cut(_text(found.said, "text"), _MOST_ASKED)
     whose: Json = {"session": session, "agent": agent, "user": person()}
     words = ask.words(
         found.place, {**whose, "do": "inject", "at": "prompt", "text": query}, found.seconds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from holdfast.capture.origin import person
+from holdfast.capture.redact import cut
 
 from . import ask, claude, run
 from .caught import Json, text
@@ -19,6 +20,8 @@ _FILES = {
     "Write": "file_path",
     "NotebookEdit": "notebook_path",
 }
+#: of a prompt and of a file's name, what is asked about
+_MOST_ASKED, _LONGEST_NAME = 8_000, 1_000
 #: of a long output, what stays
 _EDGE = 1_500
 
@@ -46,12 +49,13 @@ def _wanted(event: str, said: Json) -> Json | None:
     if event == "SessionStart":
         return {**whose, "do": "inject", "at": "start", "source": text(said.get("source"))}
     if event == "UserPromptSubmit":
-        return {**whose, "do": "inject", "at": "prompt", "text": text(said.get("prompt"))[:8_000]}
+        prompt = cut(text(said.get("prompt")), _MOST_ASKED)
+        return {**whose, "do": "inject", "at": "prompt", "text": prompt}
     given, tool = said.get("tool_input"), text(said.get("tool_name"))
     file = given.get(_FILES.get(tool, "")) if isinstance(given, dict) else None
     if not isinstance(file, str) or not file:
         return whose
-    return {**whose, "do": "inject", "at": "file", "file": file[:1_000]}
+    return {**whose, "do": "inject", "at": "file", "file": cut(file, _LONGEST_NAME)}
 
 
 def shorten(told: Told, most: int) -> None:

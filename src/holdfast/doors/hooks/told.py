@@ -9,6 +9,7 @@ from collections.abc import Callable
 from holdfast.capture.disk import Disk
 from holdfast.capture.parse import Note, parse
 from holdfast.capture.place import Place, find
+from holdfast.capture.redact import WINDOW, cut
 from holdfast.capture.stamp import fresh_id
 
 from . import run
@@ -17,7 +18,7 @@ from .caught import Caught, Json, record, text
 #: beyond this nobody waits for an answer
 _MOST_ASKED = 4 << 20
 _HEAD = 4_096
-_FIELD = r'"%s"\s*:\s*("(?:[^"\\]|\\.){1,4000}")'
+_FIELD = r'"%s"\s*:\s*("(?:[^"\\]|\\.)++")'
 _SHORT = (
     "session_id",
     "agent_id",
@@ -120,7 +121,7 @@ def _record(told: Told | None, notes: list[Note]) -> None:
 
 def _in_short(data: bytes, size: int) -> bytes:
     """Something longer than is ever taken in: whose it is, how long, and how it begins."""
-    head = data[:_HEAD].decode("utf-8", "replace")
+    head = cut(data[: _HEAD + 4 * WINDOW].decode("utf-8", "replace"), _HEAD)
     start = data[: 1 << 20].decode("utf-8", "replace")
     fields: Json = _fields(start, _SHORT)
     fields["tool_input"] = _fields(start, _ABOUT)
