@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 import threading
 from pathlib import Path
@@ -100,12 +101,51 @@ def test_what_cannot_be_read_is_nothing(tmp_path: Path, kind: str) -> None:
 
 
 class Kept(Disk):
-    """Nothing can be removed, as on a volume that is read-only."""
+    """Nothing can be moved or removed, as on a volume that is read-only."""
 
     unlink = staticmethod(lambda _: (_ for _ in ()).throw(PermissionError()))  # type: ignore[assignment]
+    replace = staticmethod(lambda *_: (_ for _ in ()).throw(PermissionError()))  # type: ignore[assignment]
 
 
 def test_what_cannot_be_taken_away_is_not_said_again_and_again(tmp_path: Path) -> None:
     prepared.prepare(str(tmp_path), ("a", "b", "s"), "once", Disk())
     assert prepared.take(str(tmp_path), ("a", "b", "s"), Kept()) == ""
     assert prepared.prepared(str(tmp_path), ("a", "b", "s"), Kept()) == "once"
+
+
+class Meanwhile(Disk):
+    """Right before something is moved or removed, somebody lays something there."""
+
+    def __init__(self, folder: str, whom: tuple[str, ...]) -> None:
+        self._lay = lambda: prepared.prepare(folder, whom, "newer", Disk())
+
+    def _first(self) -> None:
+        lay, self._lay = self._lay, lambda: None
+        lay()
+
+    def replace(self, source: str, target: str) -> None:  # type: ignore[override]
+        self._first()
+        os.replace(source, target)
+
+    def unlink(self, path: str) -> None:  # type: ignore[override]
+        self._first()
+        os.unlink(path)
+
+
+def test_what_is_laid_there_while_something_is_taken_is_not_lost(tmp_path: Path) -> None:
+    folder, whom = str(tmp_path), ("a", "b", "s")
+    prepared.prepare(folder, whom, "older", Disk())
+    said = [prepared.take(folder, whom, Meanwhile(folder, whom))]
+    said.append(prepared.take(folder, whom, Disk()))
+    assert "newer" in said
+    assert list((tmp_path / "prepared").iterdir()) == []
+
+
+def test_what_is_laid_there_for_another_meanwhile_stays_theirs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared, "crc32", lambda _: 7)
+    folder, ana, bob = str(tmp_path), ("ana", "b", "s"), ("bob", "b", "s")
+    prepared.prepare(folder, ana, "for Ana", Disk())
+    assert prepared.take(folder, ana, Meanwhile(folder, bob)) == ""
+    assert prepared.take(folder, bob, Disk()) == "newer"

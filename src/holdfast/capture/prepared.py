@@ -28,8 +28,12 @@ def prepare(folder: str, whom: tuple[str, ...], text: str, disk: Disk) -> None:
 
 def prepared(folder: str, whom: tuple[str, ...], disk: Disk) -> str:
     """What lies ready for somebody; empty when nothing does."""
+    return _said(path(folder, whom), whom, disk)
+
+
+def _said(file: str, whom: tuple[str, ...], disk: Disk) -> str:
     try:
-        said = json.loads(disk.get_file(path(folder, whom)) or b"{}")
+        said = json.loads(disk.get_file(file) or b"{}")
     except (OSError, ValueError, RecursionError):
         return ""
     if not isinstance(said, dict) or said.get("for") != list(whom):
@@ -39,11 +43,31 @@ def prepared(folder: str, whom: tuple[str, ...], disk: Disk) -> str:
 
 
 def take(folder: str, whom: tuple[str, ...], disk: Disk) -> str:
-    """The same, once: whoever takes it away says it."""
-    text = prepared(folder, whom, disk)
-    if text:
-        try:
-            disk.unlink(path(folder, whom))
-        except OSError:
-            return ""  # somebody else was faster, or it would be said again and again
+    """The same, once: whoever takes it away says it.
+
+    It is read when it is out of the way, so that nothing laid there meanwhile goes unseen.
+    """
+    place = path(folder, whom)
+    if not _said(place, whom, disk):
+        return ""
+    aside = disk.draft_name(place)
+    try:
+        disk.replace(place, aside)
+    except OSError:
+        return ""  # somebody else was faster, or it would be said again and again
+    text = _said(aside, whom, disk)
+    if not text:
+        _put_back(aside, place, disk)
+    try:
+        disk.unlink(aside)
+    except OSError:
+        return text  # it lies where nobody looks for it
     return text
+
+
+def _put_back(aside: str, place: str, disk: Disk) -> None:
+    """What was laid there for another a moment ago, unless something newer lies there by now."""
+    try:
+        disk.link(aside, place)
+    except FileExistsError:
+        return
