@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 from collections.abc import Callable
 
 from .caught import Caught, Json, text
@@ -20,8 +21,15 @@ _FROM_OUTSIDE = ("WebFetch", "WebSearch")
 _WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 #: the window is not what it was before
 _SHORTENED = ("compact", "clear")
-#: the host speaks in the person's place: notices of tasks, messages of other agents
-_NOTICE = re.compile(r"\s*<[a-z]+(?:-[a-z]+)+[\s>]")
+#: what the host says in the person's place stands between these: notices of tasks, what commands printed,
+#: messages of other agents, and of strangers that reach it through a channel
+_NOTICE = re.compile(
+    r"""\s*<(bash-(?:input|stdout|stderr)|channel(?:-message)?|command-(?:args|contents|message|name)
+    |cross-session-message|fork-boilerplate|ide_(?:diagnostics|opened_file|selection)
+    |local-command-(?:caveat|stderr|stdout)|remote-review(?:-progress)?|system-reminder|task-notification
+    |teammate-message|tick|ultraplan|user-prompt-submit-hook)(?=[\s/>]).*?</\1\s*>""",
+    re.DOTALL | re.VERBOSE,
+)
 #: of an output the host keeps in a file because it is long, so much is read
 _MOST_KEPT = 16 << 20
 
@@ -72,13 +80,20 @@ def _session_start(said: Json) -> list[Caught]:
 
 
 def _branch(root: str) -> str:
-    """The branch that is checked out, when the folder says so plainly."""
-    try:
-        with open(os.path.join(root, ".git", "HEAD"), encoding="utf-8", errors="replace") as file:
-            head = file.read(500).strip()
-    except OSError:
-        return ""
+    """The branch that is checked out in the nearest repository, when it says so plainly."""
+    here = os.path.abspath(root)
+    while not os.path.exists(git := os.path.join(here, ".git")):
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return ""
+    if not os.path.isdir(git):  # another worktree, or a submodule: the file says where it is
+        git = os.path.join(here, _line(git).removeprefix("gitdir:").strip())
+    head = _line(os.path.join(git, "HEAD"))
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: refs/heads/") else ""
+
+
+def _line(path: str) -> str:
+    return _read(path, 4_096).partition(b"\n")[0].decode("utf-8", "replace").strip()
 
 
 def _session_end(said: Json) -> list[Caught]:
@@ -166,14 +181,38 @@ def _called(said: Json) -> Json:
 
 def _whole(tool: str, response: object) -> str:
     """An output of which the host gives the beginning and keeps the rest in a file."""
-    kept = response.get("persistedOutputPath") if isinstance(response, dict) else None
-    if tool != "Bash" or not isinstance(kept, str):
-        return ""
+    kept = _kept(response)
+    return _read(kept, _MOST_KEPT).decode("utf-8", "replace") if tool == "Bash" else ""
+
+
+def is_whole(tool: str, response: object) -> bool:
+    """Is an output all there: in the answer itself, or in a file that is read to its end?"""
+    kept = _kept(response)
     try:
-        with open(kept, "rb") as file:
-            return file.read(_MOST_KEPT).decode("utf-8", "replace")
+        return not kept or (tool == "Bash" and 0 < os.stat(kept).st_size <= _MOST_KEPT)
+    except (OSError, ValueError):
+        return False
+
+
+def _kept(response: object) -> str:
+    return text(response.get("persistedOutputPath")) if isinstance(response, dict) else ""
+
+
+def _read(path: str, most: int) -> bytes:
+    """The beginning of a file; nothing of what is none, such as a pipe that nobody writes to."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return b""
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(most)
     except OSError:
-        return ""
+        return b""
+    finally:
+        os.close(fd)
 
 
 def result(tool: str, response: object) -> str:
