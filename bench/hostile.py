@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rich.progress import track
 
@@ -146,8 +146,7 @@ def run(call: Call, scene: Scene) -> Outcome:
     watch.start()
     try:
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(call.stdin)
-            process.stdin.flush()
+            _say(call, process.stdin)
         if call.host != "open":
             with contextlib.suppress(BrokenPipeError):
                 process.stdin.close()
@@ -160,6 +159,18 @@ def run(call: Call, scene: Scene) -> Outcome:
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
     return Outcome(None if seconds >= PATIENCE else status, stdout, seconds)
+
+
+def _say(call: Call, to: IO[bytes]) -> None:
+    """What there is to say, with the pauses a slow host makes."""
+    said = 0
+    for at, seconds in call.slowly:
+        to.write(call.stdin[said:at])
+        to.flush()
+        time.sleep(seconds)
+        said = at
+    to.write(call.stdin[said:])
+    to.flush()
 
 
 def wrong_output(call: Call, stdout: bytes) -> str:

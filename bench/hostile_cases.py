@@ -72,6 +72,8 @@ class Call:
     stdin: bytes = b""
     #: what the host does with standard input once all is written: pipe (closes), open, closed (has none)
     host: str = "pipe"
+    #: a host that takes its time: how much it says, and for how many seconds it then says nothing
+    slowly: tuple[tuple[int, float], ...] = ()
     #: redirections of a shell: descriptors that are closed, or led into something full
     shell: str = ""
     lost_folder: bool = False
@@ -224,6 +226,15 @@ def never_closed(dice: random.Random, scene: Scene) -> Call:
     return Call(hook=hook(dice), stdin=words[: dice.choice((len(words), 40))], host="open")
 
 
+def slow(dice: random.Random, scene: Scene) -> Call:
+    """It comes late, or half of it does, or every piece; and the pipe may stay open."""
+    words = json.dumps(said(dice, scene)).encode()
+    cuts = sorted(dice.sample(range(len(words)), dice.randrange(3)))
+    pauses = tuple((at, dice.choice((0.05, 0.4, 0.7))) for at in (dice.choice((0, 1)), *cuts))
+    host = dice.choice(("pipe", "pipe", "open"))
+    return Call(hook=hook(dice), stdin=words, host=host, slowly=pauses)
+
+
 def no_ears(dice: random.Random, scene: Scene) -> Call:
     """Nobody takes what is printed."""
     ways = (
@@ -285,6 +296,7 @@ CASES = (
     Case("huge, 0.3 to 80 MB", fine, huge, 0.4),
     Case("empty or no standard input", fine, empty),
     Case("standard input never closed", fine, never_closed),
+    Case("a host that says it slowly", fine, slow),
     Case(
         "standard output or error closed or full",
         answering(b'{"text": "hi"}\n', hangs=True),

@@ -46,6 +46,8 @@ class Catcher:
         self._chain = chain
         self._redactor = Redactor(key, deny_paths)
         self._shaper = Shaper(self._redactor, self._keep, limits)
+        #: was the content of the latest event left out?
+        self.withheld = False
 
     def _keep(self, chunks: object) -> tuple[str, int]:
         return keep_blob(self._disk, self._folder, chunks)  # type: ignore[arg-type]
@@ -70,6 +72,7 @@ class Catcher:
         event_id = event_id or fresh_id("evt")
         fields = (event_id, *self._header(kind, who, origin, odd))
         denied = denied_path(payload, self._redactor) or denied_path(beside, self._redactor)
+        self.withheld = denied is not None
         if denied is not None:
             payload = without_content(payload, denied, self._redactor)  # type: ignore[assignment]
         body = self._shaper.shape(payload if isinstance(payload, dict) else {"raw": payload}, odd)

@@ -22,6 +22,7 @@ from bench.hostile_scenes import PROJECT, Scene, answering, fine, held, read_onl
 from holdfast.capture import prepared
 from holdfast.capture.disk import Disk
 from holdfast.capture.layout import LOCK, META
+from holdfast.capture.place import MARKER
 from holdfast.engines.files import FileLog
 from holdfast.model.events import Event
 
@@ -99,23 +100,69 @@ def test_a_chain_whose_key_cannot_be_read_sends_events_to_the_spool(tmp_path: Pa
     assert len(list((scene.log / "spool").glob("*.ndjson"))) == 1
 
 
-@pytest.mark.parametrize("times", [2_000, 60_000], ids=["at once", "in a process of its own"])
+#: a tool whose output may be shortened
+COUNT: dict[str, Any] = {"hook_event_name": "PostToolUse", "tool_name": "mcp__stock__count"}
+SIZES = pytest.mark.parametrize(
+    "times", [2_000, 60_000], ids=["at once", "in a process of its own"]
+)
+
+
+@SIZES
 def test_a_shortened_output_names_the_event_that_holds_all_of_it(
     tmp_path: Path, times: int
 ) -> None:
     with hostile.staged(Case("", fine, lambda *_: Call(hook="")), tmp_path) as scene:
-        tool = {"hook_event_name": "PostToolUse", "tool_name": "mcp__stock__count"}
-        said = run(scene, "shorten", **tool, tool_response="apples " * times)
+        scene.say(deadline_ms=60_000)
+        said = run(scene, "shorten", **COUNT, tool_response="apples " * times)
         hostile.leave(scene)
         short = said["hookSpecificOutput"]["updatedToolOutput"]
         (found,) = events(scene)
         assert re.findall(r"expand (\S+) shows", short) == [found.event_id]
 
 
+@SIZES
+@pytest.mark.parametrize("why", ["full", "denied", "unclaimed"])
+def test_no_output_is_shortened_that_nobody_could_show(
+    tmp_path: Path, why: str, times: int
+) -> None:
+    with hostile.staged(Case("", fine, lambda *_: Call(hook="")), tmp_path) as scene:
+        scene.say(deadline_ms=10_000)
+        scene.small = why == "full"
+        if why == "unclaimed":
+            (scene.root / MARKER).unlink()
+            (scene.root / ".git").mkdir()
+        given = {"command": "cat .env"} if why == "denied" else {"command": "make"}
+        told = run(scene, "shorten", **COUNT, tool_input=given, tool_response="apples " * times)
+        assert told == {}
+
+
+def test_what_waits_in_the_spool_may_be_shortened(tmp_path: Path) -> None:
+    with hostile.staged(Case("", held(LOCK), lambda *_: Call(hook="")), tmp_path) as scene:
+        scene.say(deadline_ms=60_000)
+        told = run(scene, "shorten", **COUNT, tool_response="apples " * 2_000)
+    assert events(scene)[0].event_id in told["hookSpecificOutput"]["updatedToolOutput"]
+
+
+@pytest.mark.parametrize("size", [0, 20_000, (16 << 20) + 1])
+def test_an_output_in_a_file_is_shortened_only_if_it_was_read_to_its_end(
+    tmp_path: Path, size: int
+) -> None:
+    with hostile.staged(Case("", fine, lambda *_: Call(hook="")), tmp_path) as scene:
+        scene.say(deadline_ms=60_000)
+        kept = tmp_path / "kept.txt"
+        kept.write_bytes(b"apples " * (size // 7))
+        with kept.open("ab") as file:
+            file.write(b"." * (size % 7))
+        response = {"stdout": "apples " * 2_000, "persistedOutputPath": str(kept)}
+        tool = {"hook_event_name": "PostToolUse", "tool_name": "Bash"}
+        told = run(scene, "shorten", **tool, tool_response=response)
+    assert bool(told) is (size == 20_000)
+
+
 def test_a_failure_is_never_answered_as_if_it_were_a_result(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.make()
-    tool = {"hook_event_name": "PostToolUseFailure", "tool_name": "mcp__stock__count"}
+    tool = {**COUNT, "hook_event_name": "PostToolUseFailure"}
     assert run(scene, "shorten", **tool, error="no " * 9_000) == {}
     assert [event.payload["is_error"] for event in events(scene)] == [True]
 

@@ -18,7 +18,7 @@ _PATIENCE = 0.2
 class Caught:
     """One event before it is recorded."""
 
-    __slots__ = ("agent", "beside", "event_id", "kind", "origin", "payload", "session")
+    __slots__ = ("agent", "beside", "event_id", "kept", "kind", "origin", "payload", "session")
 
     def __init__(
         self,
@@ -38,6 +38,8 @@ class Caught:
         self.beside = beside
         #: so that a reference can name it before it is recorded
         self.event_id = fresh_id("evt")
+        #: all of it is in the project's log, or waits to get there
+        self.kept = False
 
 
 def record(place: Place, events: list[Caught], notes: list[Note], disk: Disk) -> None:
@@ -67,6 +69,7 @@ def record(place: Place, events: list[Caught], notes: list[Note], disk: Disk) ->
             timeout=patience,
             event_id=event.event_id,
         )
+        event.kept = place.claimed and not catcher.withheld
         if not appended:
             patience = 0.0  # the deadline has no room for waiting twice
 

@@ -59,13 +59,15 @@ def _wanted(event: str, said: Json) -> Json | None:
 
 
 def shorten(told: Told, most: int) -> None:
-    """Put a reference in the place of a long output of a tool; all of it is in the log."""
+    """Put a reference in the place of a long output of a tool, when all of it can be had from the log."""
     response = told.said.get("tool_response")
     event = next((event for event in told.events if event.kind == "tool_result"), None)
     if event is None or told.said.get("hook_event_name") != "PostToolUse":
         return
     whole = text(event.payload.get("text"))
     if len(whole) <= max(most, 2 * _EDGE):
+        return
+    if not claude.is_whole(text(told.said.get("tool_name")), response) or not told.kept(event):
         return
     left = len(whole) - 2 * _EDGE
     note = f"\n[{left} characters left out; memory tool expand {event.event_id} shows them]\n"

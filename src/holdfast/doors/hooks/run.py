@@ -15,13 +15,16 @@ MOST_BYTES = 64 << 20
 #: with more than this the work goes on in a process of its own, and the host does not wait for it
 LARGE = 256 << 10
 _LARGE_DEADLINE = 60.0
-#: a host that never closes the pipe has said all it has to say by then
+#: so long the host is kept; what it has not said by then is heard out apart
 _LISTENS = 0.3
-_HEARS_OUT = 5.0
+#: apart: a host that says nothing for so long is done, and nobody is listened to for longer than that
+_HEARS_OUT, _HEARS_AT_MOST = 5.0, 30.0
 #: a host that does not read what is said is left after this
 _SAYS = 1.0
 #: what a pipe takes without a reader
 _PIPE = 60_000
+#: what is kept of the deadline for saying something
+_RESERVE = 0.06
 #: of a slow start so much is taken off the time for an answer, so that some is left
 _MOST_STARTUP = 0.2
 _began = monotonic()
@@ -71,16 +74,14 @@ class Heard:
 
     def listen(self, most: int, patience: Callable[[], float]) -> None:
         """Read on until it ends, more than `most` came, or nothing came for too long."""
-        while select.select([0], [], [], patience())[0]:
+        while self.size <= most and select.select([0], [], [], patience())[0]:
             part = os.read(0, 1 << 20)
             if not part:
-                break
+                self.more = False
+                return
             if self.size < MOST_BYTES:
                 self._parts.append(part)
             self.size += len(part)
-            if self.size > most:
-                return
-        self.more = False
 
     def data(self) -> bytes:
         """What is kept of it."""
@@ -97,24 +98,34 @@ def heard(most: int) -> Heard:
 def rest(said: Heard) -> None:
     """In a process of its own there is time to hear a host out."""
     if said.more:
-        said.listen(1 << 62, lambda: _HEARS_OUT)
+        said.listen(1 << 62, lambda: min(_HEARS_OUT, left(_HEARS_AT_MOST)))
     os.dup2(1, 0)
 
 
-def apart(work: Callable[[], None]) -> None:
-    """Do something in a process of its own, which no host waits for."""
+def apart(work: Callable[[], bool]) -> int:
+    """Do something in a process of its own, which no host waits for; where it says that it went well."""
+    report, done = os.pipe()
     if os.fork():
-        return
+        os.close(done)
+        return report
     try:
+        os.close(report)
         os.setsid()
         signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
         signal.setitimer(signal.ITIMER_REAL, _LARGE_DEADLINE)
         nothing = os.open(os.devnull, os.O_RDWR)
         for fd in (1, 2):
             os.dup2(nothing, fd)
-        work()
+        if work():
+            os.write(done, b"y")
     finally:
         os._exit(0)
+
+
+def went_well(report: int, seconds: float) -> bool:
+    """Did what is done apart go well, and that in time to say so?"""
+    ready = select.select([report], [], [], max(0.0, left(seconds) - _RESERVE - startup()))[0]
+    return bool(ready) and os.read(report, 1) == b"y"
 
 
 def say(text: str) -> None:

@@ -49,12 +49,14 @@ class Host:
 class Told:
     """What was said, and where it belongs."""
 
-    __slots__ = ("events", "place", "said")
+    __slots__ = ("events", "place", "report", "said")
 
     def __init__(self, said: Json, place: Place, events: list[Caught]) -> None:
         self.said = said
         self.place = place
         self.events = events
+        #: where a process of its own says that it has recorded all of it
+        self.report = -1
 
     @property
     def seconds(self) -> float:
@@ -62,17 +64,24 @@ class Told:
         given = self.place.known.get("deadline_ms")
         return given / 1000 if type(given) is int and given > 0 else run.DEADLINE
 
+    def kept(self, event: Caught) -> bool:
+        """Is it certain that all of an event can be had from the project's log?"""
+        return event.kept or (self.report >= 0 and run.went_well(self.report, self.seconds))
+
 
 def listen(cache: str, host: Host, *, asks: bool = False) -> Told | None:
     """Take in what is on standard input and record it; None when there is nothing more to do.
 
-    What is long is heard out and worked on in a process of its own. Whoever `asks` goes on with it
-    meanwhile, unless it is too long, and knows the events by the ids they are recorded under.
+    What is long, or not all said in time, is heard out and worked on in a process of its own. Whoever
+    `asks` goes on with what is long meanwhile, unless it is too long, and knows the events by the ids they
+    are recorded under.
     """
     run.stands()
     run.deadline(run.DEADLINE)
     heard = run.heard(_MOST_ASKED if asks else run.LARGE)
-    ids = [fresh_id("evt") for _ in range(_MOST_EVENTS)]
+    if heard.more and _is_whole(heard.data()):
+        heard.more = False  # a host that never closes the pipe
+    ids, report = [fresh_id("evt") for _ in range(_MOST_EVENTS)], -1
 
     def understood() -> tuple[Told | None, list[Note]]:
         found, notes = _understood(cache, host, heard)
@@ -80,20 +89,26 @@ def listen(cache: str, host: Host, *, asks: bool = False) -> Told | None:
             event.event_id = event_id
         return found, notes
 
-    def heard_out() -> None:
+    def heard_out() -> bool:
         run.rest(heard)
-        _record(*understood())
+        return _record(*understood())
 
-    if heard.size > run.LARGE:
-        run.apart(heard_out)
+    if heard.size > run.LARGE or heard.more:
+        report = run.apart(heard_out)
         if not asks or heard.more:
             return None
     told, notes = understood()
     if told is not None:
         run.deadline(told.seconds)
-        if heard.size <= run.LARGE:
-            _record_in_time(told, notes)
+        told.report = report if report >= 0 else _record_in_time(told, notes)
     return told
+
+
+def _is_whole(data: bytes) -> bool:
+    """Is this JSON already, though more might come?"""
+    if not data.rstrip().endswith(b"}"):
+        return False
+    return all(note.get("why") != "not_json" for note in parse(data)[1])
 
 
 def _understood(cache: str, host: Host, heard: run.Heard) -> tuple[Told | None, list[Note]]:
@@ -103,20 +118,23 @@ def _understood(cache: str, host: Host, heard: run.Heard) -> tuple[Told | None, 
     return (None if place is None else Told(said, place, host.events(said))), notes
 
 
-def _record_in_time(told: Told, notes: list[Note]) -> None:
-    """A short input may tell of a long output, which the host keeps in a file."""
+def _record_in_time(told: Told, notes: list[Note]) -> int:
+    """A short input may tell of a long output, which the host keeps in a file: where that is reported."""
     try:
         if any(len(text(event.payload.get("text"))) > run.LARGE for event in told.events):
-            run.apart(lambda: _record(told, notes))
-        else:
-            _record(told, notes)
+            return run.apart(lambda: _record(told, notes))
+        _record(told, notes)
     except OSError as exc:
         run.complain(exc)  # what cannot be written is lost; what can be said is not
+    return -1
 
 
-def _record(told: Told | None, notes: list[Note]) -> None:
-    if told is not None:
-        record(told.place, told.events, notes, Disk())
+def _record(told: Told | None, notes: list[Note]) -> bool:
+    """Whether all of it can be had from the log afterwards."""
+    if told is None:
+        return False
+    record(told.place, told.events, notes, Disk())
+    return all(event.kept for event in told.events)
 
 
 def _in_short(data: bytes, size: int) -> bytes:
