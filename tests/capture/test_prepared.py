@@ -117,11 +117,12 @@ class Meanwhile(Disk):
     """Right before something is moved or removed, somebody lays something there."""
 
     def __init__(self, folder: str, whom: tuple[str, ...]) -> None:
-        self._lay = lambda: prepared.prepare(folder, whom, "newer", Disk())
+        self._coming = [(folder, whom)]
 
     def _first(self) -> None:
-        lay, self._lay = self._lay, lambda: None
-        lay()
+        for folder, whom in self._coming:
+            prepared.prepare(folder, whom, "newer", Disk())
+        self._coming = []
 
     def replace(self, source: str, target: str) -> None:  # type: ignore[override]
         self._first()

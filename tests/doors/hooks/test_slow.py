@@ -6,7 +6,6 @@ never.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -92,9 +91,3 @@ def test_the_deadline_is_kept_whatever_hangs(
         asked = hostile.run(call(scene, "pre-response"), scene)
         assert (asked.status, asked.stdout) == (0, b"")
         assert asked.seconds < SOON
-
-
-def test_a_lock_that_is_held_is_what_the_deadline_was_tried_with(tmp_path: Path) -> None:
-    with staged(tmp_path, held(LOCK)) as scene, (scene.log / LOCK).open("rb") as file:
-        with pytest.raises(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

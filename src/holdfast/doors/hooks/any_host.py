@@ -41,7 +41,10 @@ _ROLES = {
     "ai": ("model_message", "agent"),
     "tool": ("tool_result", "tool"),
     "system": ("system_event", "system"),
+    "developer": ("system_event", "system"),
 }
+#: of a role that is not known nobody can say whose word it is
+_SOMEBODY = ("system_event", "tool")
 VERBS = (
     "message-received",
     "pre-response",
@@ -80,6 +83,8 @@ def _events(verb: str, said: Json) -> list[Caught]:
 
 
 def _meant(verb: str, said: Json) -> tuple[str, str, Json, object]:
+    if verb == "pre-response":
+        return "", "", {}, None  # the message itself is told of by another verb
     if verb == "session-end":
         return "session_ended", "system", {"reason": _text(said, "reason") or "ended"}, None
     if verb == "trigger_memory_generation":
@@ -92,8 +97,9 @@ def _meant(verb: str, said: Json) -> tuple[str, str, Json, object]:
         if said.get("is_error") is True or said.get("error"):
             answer["is_error"] = True
         return "tool_result", "tool", answer, _field(said, "input")
-    role = {"message-received": "user", "post-response": "assistant"}.get(verb, "")
-    kind, origin = _ROLES.get(role or _plain(said.get("role")).lower(), ("", ""))
+    role = {"message-received": "user", "post-response": "assistant"}.get(verb) or said.get("role")
+    known = role.strip().lower() if isinstance(role, str) else ""
+    kind, origin = _ROLES.get(known, _SOMEBODY)
     text = _text(said, "text")
     return (kind if text else ""), origin, {"text": text, "role": said.get("role")}, None
 

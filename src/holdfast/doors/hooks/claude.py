@@ -21,7 +21,7 @@ _FROM_OUTSIDE = ("WebFetch", "WebSearch")
 _WRITERS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 #: the window is not what it was before
 _SHORTENED = ("compact", "clear")
-#: what the host says in the person's place stands between these: notices of tasks, what commands printed,
+#: what the host says in the person's place stands between these: notices of tasks, what commands said,
 #: messages of other agents, and of strangers that reach it through a channel
 _NOTICE = re.compile(
     r"""\s*<(bash-(?:input|stdout|stderr)|channel(?:-message)?|command-(?:args|contents|message|name)

@@ -59,7 +59,7 @@ def _wanted(event: str, said: Json) -> Json | None:
 
 
 def shorten(told: Told, most: int) -> None:
-    """Put a reference in the place of a long output of a tool, when all of it can be had from the log."""
+    """Put a reference in the place of a tool's long output, when all of it can be had from the log."""
     response = told.said.get("tool_response")
     event = next((event for event in told.events if event.kind == "tool_result"), None)
     if event is None or told.said.get("hook_event_name") != "PostToolUse":

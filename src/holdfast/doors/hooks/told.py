@@ -73,8 +73,8 @@ def listen(cache: str, host: Host, *, asks: bool = False) -> Told | None:
     """Take in what is on standard input and record it; None when there is nothing more to do.
 
     What is long, or not all said in time, is heard out and worked on in a process of its own. Whoever
-    `asks` goes on with what is long meanwhile, unless it is too long, and knows the events by the ids they
-    are recorded under.
+    `asks` goes on with what is long meanwhile, unless it is too long, and knows the events by the ids
+    they are recorded under.
     """
     run.stands()
     run.deadline(run.DEADLINE)
@@ -119,7 +119,7 @@ def _understood(cache: str, host: Host, heard: run.Heard) -> tuple[Told | None, 
 
 
 def _record_in_time(told: Told, notes: list[Note]) -> int:
-    """A short input may tell of a long output, which the host keeps in a file: where that is reported."""
+    """A short input may tell of a long output, kept in a file by the host; where it is reported then."""
     try:
         if any(len(text(event.payload.get("text"))) > run.LARGE for event in told.events):
             return run.apart(lambda: _record(told, notes))
