@@ -24,16 +24,20 @@ def cache_file(chosen: Settings) -> str:
     return os.path.join(chosen.home, place.CACHE)
 
 
-def note(chosen: Settings, project: Project | None = None) -> None:
-    """Let hooks know these settings, and a project; writes only what is not known yet."""
+def note(chosen: Settings, project: Project | None = None, *, for_all: bool = False) -> None:
+    """Let hooks know a project, and the user's settings; writes only what is not known yet.
+
+    What holds for all projects is known by the user's settings file. Under another one than hooks know,
+    as in somebody's test, only the project is noted, unless this is asked for.
+    """
     disk, path = Disk(), cache_file(chosen)
-    if _with(chosen, project, place.read(path, disk)) is None:
+    if _with(chosen, project, place.read(path, disk), for_all) is None:
         return
     disk.make_folder(chosen.home)
     lock = Lock(os.path.join(chosen.home, _LOCK), disk)
     try:
         lock.acquire(_PATIENCE)
-        said = _with(chosen, project, place.read(path, disk))
+        said = _with(chosen, project, place.read(path, disk), for_all)
         if said is not None:
             disk.put_file(path, msgspec.json.format(msgspec.json.encode(said), indent=1))
     finally:
@@ -50,10 +54,9 @@ def refresh(chosen: Settings, project: Project) -> None:
 
 
 def _with(
-    chosen: Settings, project: Project | None, known: dict[str, Any]
+    chosen: Settings, project: Project | None, known: dict[str, Any], for_all: bool
 ) -> dict[str, Any] | None:
     """What the cache should say; None when it says so already."""
-    config = settings_file.config_file()
     told = known.get("projects")
     roots = dict(told) if isinstance(told, dict) else {}
     if project is not None:
@@ -62,15 +65,27 @@ def _with(
             "stamp": place.identity(project.root),
             "deny_paths": list(chosen.record.deny_paths),
         }
-    said = {
-        "v": 1,
-        "python": sys.executable,
-        "keys": chosen.keys,
-        "config": [str(config), place.stamp(str(config))],
-        "deadline_ms": chosen.hooks.deadline_ms,
-        "record": msgspec.to_builtins(settings_file.load(chosen.home).record),
-        "projects": roots,
-    }
+    ours = for_all or _config_of(known) in ("", str(settings_file.config_file()))
+    said = {**(_for_all(chosen) if ours else known), "projects": roots}
     if said == known:
         return None
     return {**said, "projects": {root: of for root, of in roots.items() if os.path.isdir(root)}}
+
+
+def _config_of(known: dict[str, Any]) -> str:
+    """The settings file the cache speaks of; empty when it speaks of none."""
+    config = known.get("config")
+    return str(config[0]) if isinstance(config, list) and len(config) == 2 else ""
+
+
+def _for_all(chosen: Settings) -> dict[str, Any]:
+    """What holds for every project of this user."""
+    config = str(settings_file.config_file())
+    return {
+        "v": 1,
+        "python": sys.executable,
+        "keys": chosen.keys,
+        "config": [config, place.stamp(config)],
+        "deadline_ms": chosen.hooks.deadline_ms,
+        "record": msgspec.to_builtins(settings_file.load(chosen.home).record),
+    }

@@ -138,7 +138,7 @@ def _let_hooks_know(wish: Wish, chosen: Settings) -> None:
         found = locate(wish.home, path=wish.path)[0]
     except NotFound:
         found = None
-    hooking.note(chosen, found)
+    hooking.note(chosen, found, for_all=True)
 
 
 def _checked(wish: Wish) -> None:

@@ -265,7 +265,7 @@ def init(
     if chained:
         _chain_from_the_start(project_folder(locate(home, path=path)[1], found.id), found)
     hf = open(home, path=path)
-    hooking.note(hf.settings, hf.project)
+    hooking.note(hf.settings, hf.project, for_all=True)
     return hf
 
 
