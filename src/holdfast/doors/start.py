@@ -9,11 +9,33 @@ import sys
 def main() -> None:
     """`holdfast …`."""
     words = sys.argv[1:]
-    if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
-        hook(words[1])
+    if words[:1] == ["hook"] and "--help" not in words and "-h" not in words:
+        _hook(words[1:])
     from holdfast.doors.cli import main as command
 
     command()
+
+
+def _hook(words: list[str]) -> None:
+    """A hook as the command line has it: some hosts stop when one fails, so no words make it fail."""
+    verbs, home = [], None
+    rest = iter(words)
+    for word in rest:
+        if word == "--home":
+            home = next(rest, None)
+        elif word.startswith("--home="):
+            home = word.removeprefix("--home=")
+        else:
+            verbs.append(word)
+    if len(verbs) == 1 and not verbs[0].startswith("-"):
+        hook(verbs[0], home)
+    try:
+        said = (
+            f"holdfast {' '.join(['hook', *words])}: a hook is one verb; see holdfast hook --help\n"
+        )
+        os.write(2, said.encode("utf-8", "replace"))
+    finally:
+        os._exit(0)
 
 
 def hook(verb: str, home: str | None = None) -> None:

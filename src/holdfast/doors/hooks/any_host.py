@@ -60,7 +60,8 @@ VERBS = (
 def hook(verb: str, cache: str) -> None:
     """Record what the host says; before a response also say what is worth knowing."""
     if verb not in VERBS:
-        os.write(2, f"holdfast hook: there is no {verb}; there are {', '.join(VERBS)}\n".encode())
+        wrong = f"holdfast hook: there is no {verb}; there are {', '.join(VERBS)}\n"
+        os.write(2, wrong.encode("utf-8", "replace"))
         return
     asks = verb == "pre-response"
     found = told.listen(cache, told.Host(lambda said: _events(verb, said), _folder), asks=asks)
