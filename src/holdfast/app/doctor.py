@@ -22,13 +22,13 @@ from holdfast.engines.embedders.remote import Remote
 from holdfast.engines.files import FileLog, FileSnapshots
 from holdfast.engines.files import meta as project_meta
 from holdfast.engines.sqlite.inspect import inspect
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, NotFound
 from holdfast.model.events import Damage, Event
 from holdfast.model.settings import Settings
 from holdfast.views import snapshot
 from holdfast.views.every import VIEWS
 
-from . import hooking, installing, residents
+from . import hooking, installing, residents, unclaimed
 from . import project as projects
 from .open import chain_files, locate, project_folder
 from .open import open as open_project
@@ -76,13 +76,19 @@ def examine(
 def clean(
     home: str | None = None, project: str | None = None, path: str | None = None
 ) -> list[str]:
-    """Clear away what hooks left over in this home, and take in what waits; what was done."""
-    found, chosen = locate(home, project, path)
+    """Clear away what hooks left over in this home, and take in what waits; what was done.
+
+    In a folder that is in no project the home is cleared all the same.
+    """
     done = []
-    for one in residents.everywhere(chosen.home):
-        if one.alive and not one.said and residents.stop(one.folder):
+    for one in residents.everywhere(settings_file.place(home)):
+        if one.alive and not one.said and not one.starting and residents.stop(one.folder):
             done.append(f"ended a process that did not answer, of {one.folder}")
         done += [f"removed {path}" for path in residents.tidy(one.folder)]
+    try:
+        found, chosen = locate(home, project, path)
+    except NotFound:
+        return done
     folder = project_folder(chosen, found.id)
     if os.path.isdir(folder):
         waiting = len(spooled(Disk(), folder))
@@ -110,15 +116,15 @@ def _hooks(chosen: Settings) -> Iterator[Finding]:
         if of.said:
             told = f"process {of.said.get('pid')} since {of.said.get('seconds')} s"
             yield _good("resident", f"{told}, {of.said.get('answered')} questions answered")
-        elif of.alive and of.listens:
+        elif of.starting:
+            yield _good("resident", f"one is starting in {of.folder}")
+        elif of.alive:
             number = residents.process(of.folder) or "?"
             yield _bad("resident", f"process {number} does not answer", "holdfast doctor --clean")
         elif of.left_over:
             yield _bad("resident", f"one died in {of.folder}", "holdfast doctor --clean")
     for root, count in residents.waiting(chosen.home):
-        yield _bad(
-            "waiting", f"{count} events of {root}", f"open it once: holdfast status in {root}"
-        )
+        yield _bad("waiting", f"{count} events of {root}", unclaimed.remedy(root))
     for one in installing.examine(chosen.home):
         yield Finding(check=one.check, good=one.good, found=one.found, remedy=one.remedy)
 

@@ -19,6 +19,8 @@ from holdfast.capture.place import CONTEXTS, UNCLAIMED, waits_for
 
 _PATIENCE = 1.0
 _POLL = 0.05
+#: so long one may take until it listens
+_STARTS = 60.0
 
 
 class Resident(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +33,8 @@ class Resident(msgspec.Struct, frozen=True, kw_only=True):
     listens: bool
     #: what it says of itself; nothing when it does not answer
     said: dict[str, object] = {}
+    #: it took its lock a moment ago, and has no socket yet
+    starting: bool = False
 
     @property
     def left_over(self) -> bool:
@@ -52,7 +56,16 @@ def look(folder: str) -> Resident:
     if alive and listens:
         with suppress(OSError, ValueError):
             said = resident.ask(folder, {"do": "status"}, in_seconds(_PATIENCE))
-    return Resident(folder=folder, alive=alive, listens=listens, said=said)
+    starting = alive and not listens and _age(_lock_of(folder)) < _STARTS
+    return Resident(folder=folder, alive=alive, listens=listens, said=said, starting=starting)
+
+
+def _age(path: str) -> float:
+    """How many seconds ago a file was written."""
+    try:
+        return abs(time.time() - os.stat(path).st_mtime)
+    except FileNotFoundError:
+        return 0.0
 
 
 def held(path: str) -> bool:
@@ -125,7 +138,7 @@ def everywhere(home: str) -> list[Resident]:
     place = os.path.join(home, CONTEXTS)
     names = sorted(os.listdir(place)) if os.path.isdir(place) else []
     folders = [os.path.join(place, name) for name in names if not name.startswith("~")]
-    found = [look(folder) for folder in folders if os.path.exists(_lock_of(folder))]
+    found = [look(folder) for folder in folders]
     return [one for one in found if one.alive or one.listens]
 
 

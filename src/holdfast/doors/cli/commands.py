@@ -18,7 +18,7 @@ from holdfast import DamageWarning
 from holdfast.app import demo as demo_app
 from holdfast.app import doctor as doctor_app
 from holdfast.app import reset as reset_app
-from holdfast.app import transfer
+from holdfast.app import transfer, unclaimed
 from holdfast.app.open import init as init_project
 from holdfast.errors import Damaged, Invalid, NotFound
 from holdfast.model.reports import Verified
@@ -138,10 +138,23 @@ def doctor(
     clean: Annotated[
         bool, Parameter(help="First clear away what hooks left over.", negative=())
     ] = False,
+    take: Annotated[
+        str | None,
+        Parameter(
+            help="First take what waits for this repository, which is gone, into this project."
+        ),
+    ] = None,
+    drop: Annotated[
+        str | None, Parameter(help="First remove what waits for this repository, for good.")
+    ] = None,
     common: Common = DEFAULT,
 ) -> int:
     """Look at everything that must be right here, and say what to do about what is not."""
     done = doctor_app.clean(common.home, common.project) if clean else []
+    if take is not None:
+        done.append(unclaimed.take(take, common.home, common.project))
+    if drop is not None:
+        done.append(unclaimed.drop(drop, common.home))
     for one in [] if common.json else done:
         show.say(one[:1].upper() + one[1:] + ".")
     findings = doctor_app.examine(common.home, common.project)
