@@ -14,11 +14,11 @@ from __future__ import annotations
 from .blob import keep_blob
 from .chain import Chain
 from .disk import Disk
-from .header import kind_of, mended_name
+from .header import LONGEST_NAME, kind_of, mended_name
 from .line import middle
 from .origin import ORIGINS
 from .parse import Note
-from .redact import Redactor
+from .redact import Redactor, cut
 from .shape import Limits, Shaper
 from .spool import spool
 from .stamp import fresh_id, timestamp
@@ -100,7 +100,7 @@ class Catcher:
             odd.append({"why": "odd_type", "given": kind})
         names = []
         for given in who:
-            name = mended_name(given)
+            name = mended_name(cut(given, LONGEST_NAME) if isinstance(given, str) else given)
             if name != given and given is not None:
                 odd.append(
                     {"why": "odd_name", "given": given if isinstance(given, str) else str(given)}

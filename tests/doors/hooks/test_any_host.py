@@ -117,6 +117,27 @@ def test_a_result_that_failed_says_so(
     assert (event.payload["tool"], event.payload["call_id"]) == ("Bash", "c1")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "cat > .env <<EOF\nGARDEN\nEOF"},
+        "cat > .env <<EOF\nGARDEN\nEOF",
+        json.dumps({"command": "echo GARDEN > .env"}),
+        json.dumps({"file_path": "/app/.env", "content": "GARDEN"}),
+    ],
+)
+def test_a_denied_file_is_known_in_whatever_form_a_call_is_told(log: Path, given: object) -> None:
+    recorded(log, "log_tool_call", {**SAID, "arguments": given})
+    told = recorded(log, "log_tool_result", {**SAID, "arguments": given, "output": "GARDEN"})
+    assert [event.type for event in told] == ["tool_call@1", "tool_result@1"]
+    assert b"GARDEN" not in b"".join(p.read_bytes() for p in log.rglob("*") if p.is_file())
+
+
+def test_other_calls_are_recorded_as_they_are(log: Path) -> None:
+    (event,) = recorded(log, "log_tool_call", {**SAID, "arguments": '{"command": "make"}'})
+    assert event.payload["input"] == '{"command": "make"}'
+
+
 def test_a_good_moment_to_learn_is_recorded(log: Path) -> None:
     (event,) = recorded(log, "trigger_memory_generation", {"session_id": "s1"})
     assert event.payload == {"signal": "memory generation"}

@@ -15,6 +15,7 @@ import pytest
 from bench import hostile
 from bench.hostile_cases import Call, said
 from bench.hostile_scenes import Scene, _listening
+from holdfast.capture.catch import Catcher
 from holdfast.capture.redact import Redactor
 from holdfast.doors.hooks import claude_words, told
 from tests.capture.test_redact import longest_common_part
@@ -50,6 +51,15 @@ def test_no_half_of_a_secret_is_told_of_what_is_too_long(kind: str) -> None:
     short = json.loads(told._in_short((head + text).encode(), 1 << 30))
     assert len(short["prompt"]) > 3_500
     assert longest_common_part(secret, Redactor(b"k" * 32).text(short["prompt"])) <= KNOWN
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "private-key"])
+def test_no_half_of_a_secret_is_anybodys_name(tmp_path: Path, kind: str) -> None:
+    text, secret = straddling(kind, 256)
+    catcher = Catcher(str(tmp_path), b"k" * 32)
+    catcher.catch("user_message", {"text": "hi"}, who=(text, text, text), origin="user")
+    found = (tmp_path / "events.ndjson").read_text()
+    assert longest_common_part(secret, found) <= KNOWN
 
 
 @pytest.fixture

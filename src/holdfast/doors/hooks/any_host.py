@@ -13,6 +13,7 @@ import json
 import os
 
 from holdfast.capture.origin import person
+from holdfast.capture.parse import parse
 from holdfast.capture.redact import cut
 
 from . import ask, run, told
@@ -91,18 +92,27 @@ def _meant(verb: str, said: Json) -> tuple[str, str, Json, object]:
     if verb == "trigger_memory_generation":
         return "signal_observed", "system", {"signal": "memory generation"}, None
     called: Json = {"tool": _text(said, "tool"), "call_id": _text(said, "call_id")}
+    given = _field(said, "input")
     if verb == "log_tool_call":
-        return "tool_call", "agent", {**called, "input": _field(said, "input")}, None
+        return "tool_call", "agent", {**called, "input": given}, _about(given)
     if verb == "log_tool_result":
         answer: Json = {**called, "text": _text(said, "output")}
         if said.get("is_error") is True or said.get("error"):
             answer["is_error"] = True
-        return "tool_result", "tool", answer, _field(said, "input")
+        return "tool_result", "tool", answer, _about(given)
     role = {"message-received": "user", "post-response": "assistant"}.get(verb) or said.get("role")
     known = role.strip().lower() if isinstance(role, str) else ""
     kind, origin = _ROLES.get(known, _SOMEBODY)
     text = _text(said, "text")
     return (kind if text else ""), origin, {"text": text, "role": said.get("role")}, None
+
+
+def _about(given: object) -> object:
+    """What a tool was asked, where a host says it in a text: JSON, or a command."""
+    if not isinstance(given, str):
+        return given
+    read, notes = parse(given.encode("utf-8", "replace"))
+    return {"command": given} if notes else [read, {"command": given}]
 
 
 def _who(said: Json) -> tuple[str, str]:

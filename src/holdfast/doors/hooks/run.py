@@ -75,7 +75,7 @@ class Heard:
     def listen(self, most: int, patience: Callable[[], float]) -> None:
         """Read on until it ends, more than `most` came, or nothing came for too long."""
         while self.size <= most and select.select([0], [], [], patience())[0]:
-            part = os.read(0, 1 << 20)
+            part = _read()
             if not part:
                 self.more = False
                 return
@@ -86,6 +86,14 @@ class Heard:
     def data(self) -> bytes:
         """What is kept of it."""
         return b"".join(self._parts)[:MOST_BYTES]
+
+
+def _read() -> bytes:
+    """A piece of standard input; nothing from a terminal that belongs to somebody else by now."""
+    try:
+        return os.read(0, 1 << 20)
+    except OSError:
+        return b""
 
 
 def heard(most: int) -> Heard:
