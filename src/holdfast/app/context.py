@@ -49,7 +49,7 @@ _CURATED = "much of what was given is beside the point by now"
 class Composer:
     """Composes one context of one session."""
 
-    def __init__(self, s: Session, wanted: Wanted) -> None:
+    def __init__(self, s: Session, wanted: Wanted, *, compacts: bool = True) -> None:
         self._s = s
         self._hf = s._hf
         self._wanted = wanted
@@ -58,7 +58,7 @@ class Composer:
         self._heard: dict[int, list[Event]] = {}
         self._stands: dict[str, Standing] = {}
         self._stayed: dict[str, list[Event]] = {}
-        self._filling = Filling(s, self._sheet, wanted)
+        self._filling = Filling(s, self._sheet, wanted, may=compacts)
         #: tokens of a context that turned out to be too full
         self._taken = 0
 
@@ -330,11 +330,11 @@ def _given(found: Found, shown: Sequence[Shown]) -> Found:
     return msgspec.structs.replace(found, hits=tuple(hit for hit in found if hit.id in ids))
 
 
-def context(s: Session, query: str, given: dict[str, Any]) -> Pack:
-    """A context for what is asked now."""
+def context(s: Session, query: str, given: dict[str, Any], *, compacts: bool = True) -> Pack:
+    """A context for what is asked now; the session is compacted for it where that is due, or never."""
     s.check()
     for _ in range(_MOST_TRIES):
-        pack = Composer(s, wanting.wanted(s, query, given)).compose()
+        pack = Composer(s, wanting.wanted(s, query, given), compacts=compacts).compose()
         if pack is not None:
             return pack
     raise Conflict("other contexts of this session are made all the time; try again")

@@ -44,10 +44,12 @@ class Talk(msgspec.Struct, frozen=True):
 class Filling:
     """How full the window of one context is."""
 
-    def __init__(self, s: Session, sheet: Sheet, wanted: Wanted) -> None:
+    def __init__(self, s: Session, sheet: Sheet, wanted: Wanted, *, may: bool) -> None:
         self._s = s
         self._sheet = sheet
         self._wanted = wanted
+        #: not for whoever only looks at a session
+        self._may = may
         self._settings = s._hf.settings.compact
         #: without a window, the conversation may take half of it
         self._limit = wanted.window or 2 * wanted.compose.history_tokens
@@ -60,6 +62,8 @@ class Filling:
 
     def due(self, tokens: int, talk: Talk) -> str:
         """Why a compaction is due when the whole context takes so many tokens; empty when none is."""
+        if not self._may:
+            return ""
         held = self._sheet.showing.compaction(talk.past) if talk.past else None
         left = held.tokens_after if held else 0
         if talk.tokens * (1 - _WORTHWHILE) <= max(left, self._target):

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Denied, NotFound
 from holdfast.model.memories import Memory
+from holdfast.text.quoting import quoted_json
 
-from . import memories, sessions, tool
+from . import context, memories, sessions, tool
 from . import toolbox_graph as graph
 from . import toolbox_graph_tools as graph_tools
 from . import toolbox_pages as pages
@@ -78,15 +79,15 @@ class Toolbox:
         return [one.definition() for one in self._tools.values()]
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Run a tool; what it answers is data, made of JSON."""
+        """Run a tool; what it answers is data, made of JSON, with nothing hidden in its texts."""
         name = tools.ALIASES.get(name, name) if self._tools is tools.TOOLS else name
         with self._lock:
             if name not in self._tools:
                 raise NotFound(f"there is no tool {name!r}; there are {', '.join(self._tools)}")
             if self._tools is graph_tools.TOOLS:
-                return graph.call(self.hf, self._begin, name, arguments)
+                return _shown(graph.call(self.hf, self._begin, name, arguments))
             asked = tools.parsed(name, self._tools[name].asks, arguments)
-            return _RUNS[name](self, asked)
+            return _shown(_RUNS[name](self, asked), name)
 
     def read(self, uri: str) -> dict[str, Any]:
         """What lies at an address."""
@@ -101,7 +102,7 @@ class Toolbox:
     def search(self, query: str) -> dict[str, Any]:
         """What memory holds about a question, whichever tools are offered."""
         with self._lock:
-            return self._begin().call_tool(tool.NAME, {"query": query})
+            return _shown(self._begin().call_tool(tool.NAME, {"query": query}))
 
     def close(self) -> None:
         """The client is gone: its own session ends."""
@@ -129,7 +130,8 @@ class Toolbox:
         return self._session.call_tool(tool.EXPAND, _given(asked))
 
     def _context(self, asked: tools.Context) -> dict[str, Any]:
-        pack = self._begin().context(asked.query, budget=asked.budget)
+        whole = {"budget": asked.budget, "window": asked.budget}
+        pack = context.context(self._begin(), asked.query, whole, compacts=False)
         return {"text": pack.text, "tokens": pack.tokens, "pack": pack.id}
 
     def _remember(self, asked: tools.Remember) -> dict[str, Any]:
@@ -161,6 +163,16 @@ class Toolbox:
 
     def _status(self, asked: tools.Status) -> dict[str, Any]:
         return pages.status(self, asked.session_id)
+
+
+#: tools whose text is written by `compose`, quoted where it quotes; its marks are marks
+_WRITTEN = (tools.CONTEXT, tools.EXPAND)
+
+
+def _shown(answer: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """An answer as a model may read it: nothing is hidden in its texts, no mark in them is one."""
+    quoted: dict[str, Any] = quoted_json(answer)
+    return {**quoted, "text": answer["text"]} if name in _WRITTEN else quoted
 
 
 def _given(asked: Any) -> dict[str, Any]:

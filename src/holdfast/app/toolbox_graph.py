@@ -15,6 +15,7 @@ import msgspec
 
 from holdfast.errors import Invalid, NotFound
 from holdfast.model.memories import Memory
+from holdfast.text.quoting import quoted
 
 from . import given, memories
 from .telling import redacted
@@ -59,13 +60,14 @@ class Kept:
             self._take(memory)
 
     def _take(self, memory: Memory) -> None:
+        subject = quoted(memory.subject)
         if ENTITY in memory.tags:
-            self.entities.setdefault(memory.subject, []).append(memory)
+            self.entities.setdefault(subject, []).append(memory)
         elif OBSERVATION in memory.tags:
-            of = self.observations.setdefault(memory.subject, {})
-            of.setdefault(memory.text, []).append(memory)
+            of = self.observations.setdefault(subject, {})
+            of.setdefault(quoted(memory.text), []).append(memory)
         elif RELATION in memory.tags:
-            triple = (memory.subject, memory.applies_to, memory.title)
+            triple = (subject, quoted(memory.applies_to), quoted(memory.title))
             self.relations.setdefault(triple, []).append(memory)
 
     def graph(self) -> Graph:
@@ -103,8 +105,18 @@ class _Work:
         self.kept = Kept(hf, self.session.agent, self.session.principal)
 
     def clean(self, text: str) -> str:
-        """A text as it is kept: names with a secret in them are still found by what was given."""
-        return redacted(self._hf, text)
+        """A text as it is kept and shown: without secrets, and with nothing hidden in it.
+
+        What was given is cleaned in the same way, so it is found by that too.
+        """
+        return quoted(redacted(self._hf, text))
+
+    def name(self, text: str) -> str:
+        """The name of a node as it is kept; Invalid when nothing of it can be seen."""
+        name = self.clean(text)
+        if not name.strip():
+            raise Invalid("a name needs signs that can be seen")
+        return name
 
     def learn(self, fields: Sequence[Mapping[str, Any]]) -> None:
         """Keep these as one batch."""
@@ -119,7 +131,7 @@ class _Work:
 
     def triple(self, of: Relation) -> tuple[str, str, str]:
         """A relation as it is kept."""
-        return self.clean(of.from_), self.clean(of.to), self.clean(of.relation_type)
+        return self.name(of.from_), self.name(of.to), self.clean(of.relation_type)
 
     def contents(self, texts: Iterable[str]) -> list[str]:
         """Observations, each once."""
@@ -136,7 +148,7 @@ def _observation(name: str, text: str) -> dict[str, Any]:
 def _create_entities(work: _Work, asked: Entities) -> dict[str, Any]:
     made: dict[str, Entity] = {}
     for one in asked.entities:
-        name = work.clean(one.name)
+        name = work.name(one.name)
         if name not in work.kept.entities and name not in made:
             seen = work.contents(one.observations)
             kind = work.clean(one.entity_type)

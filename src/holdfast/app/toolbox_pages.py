@@ -10,7 +10,9 @@ import msgspec
 
 from holdfast.errors import Invalid, NotFound
 from holdfast.model.memories import as_dict
+from holdfast.model.packs import Receipt
 from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
+from holdfast.text.quoting import quoted, quoted_json
 
 if TYPE_CHECKING:
     from .toolbox import Toolbox
@@ -25,7 +27,7 @@ RESOURCES: tuple[dict[str, str], ...] = (
         "uri": "holdfast://session/status",
         "name": "session_status",
         "title": "Session status",
-        "description": "What is open, decided and failed in this session, or in the one active last.",
+        "description": "What is open, decided and failed in this session, or in your last one.",
         "mimeType": MIME,
     },
     {
@@ -97,32 +99,43 @@ def read(box: Toolbox, uri: str) -> dict[str, Any]:
     for shape, reading in _READINGS.items():
         match = re.fullmatch(shape, uri)
         if match is not None:
-            text = msgspec.json.format(msgspec.json.encode(reading(box, *match.groups())), indent=2)
-            return {"uri": uri, "mimeType": MIME, "text": text.decode()}
+            return {"uri": uri, "mimeType": MIME, "text": _json(reading(box, *match.groups()))}
     known = [one["uri"] for one in RESOURCES] + [one["uriTemplate"] for one in TEMPLATES]
     raise NotFound(f"there is nothing at {uri}; there are {', '.join(known)}")
+
+
+def _json(of: Any) -> str:
+    """Data as a model may read it: nothing is hidden in its texts, no mark in them is one."""
+    quoted = quoted_json(msgspec.to_builtins(of))
+    return msgspec.json.format(msgspec.json.encode(quoted), indent=2).decode()
 
 
 def _memory(box: Toolbox, memory_id: str) -> Mapping[str, Any]:
     return as_dict(box.hf.get(memory_id, user=box.user, agent=box.agent))
 
 
+def _receipt(box: Toolbox, pack: str) -> Receipt:
+    """The receipt of a context this agent was given; another agent's is as one that never was."""
+    made = box.hf.log.find(pack)
+    if made is not None and made.agent != box.agent:
+        raise NotFound(f"no context {pack} was handed out to {box.agent}")
+    return box.hf.receipt(pack, user=box.user)
+
+
 _READINGS: dict[str, Callable[..., Any]] = {
     r"holdfast://session/status": lambda box: status(box, ""),
     r"holdfast://topics": lambda box: box.hf.topics(_TOPICS, user=box.user, agent=box.agent),
     r"holdfast://memories/([^/?#]{1,200})": _memory,
-    r"holdfast://pack/([^/?#]{1,200})/receipt": lambda box, pack: box.hf.receipt(
-        pack, user=box.user
-    ),
+    r"holdfast://pack/([^/?#]{1,200})/receipt": _receipt,
 }
 
 
 def status(box: Toolbox, session_id: str) -> dict[str, Any]:
-    """A session in few words: the one named, this client's own, or the one that was active last."""
+    """A session of this agent in few words: the one named, this client's own, or the last active."""
     known = session_id or box.session_id
-    if not known and not box.hf.sessions(user=box.user):
-        return {"session": None, "note": "no session is recorded in this project yet"}
-    found = box.hf.status(known or None, user=box.user)
+    if not known and not box.hf.sessions(user=box.user, agent=box.agent):
+        return {"session": None, "note": f"no session of {box.agent} is recorded here yet"}
+    found = box.hf.status(known or None, user=box.user, agent=box.agent)
     return _status(found, own=found.state.info.id == box.session_id)
 
 
@@ -197,7 +210,7 @@ def _recall(box: Toolbox, arguments: Mapping[str, Any]) -> str:
     if not isinstance(query, str) or not query.strip() or len(query) > _LONGEST_QUERY:
         raise Invalid(f"recall needs a query of up to {_LONGEST_QUERY:,} characters")
     found = box.search(query)
-    said = msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+    said = _json(found)
     return (
         f"{query}\n\nAnswer from what memory found for this question, name the ids you rely on, and say "
         f"so when it does not hold the answer. {_DATA}\n\n```json\n{said}\n```"
@@ -209,7 +222,7 @@ def _continue(box: Toolbox, _: Mapping[str, Any]) -> str:
     spoken = [one for one in others if one.turns] or others
     if not spoken:
         return "No earlier session is recorded in this project. Ask me what to begin with."
-    page = box.hf.restore(spoken[0].id, user=box.user).text
+    page = "\n".join(map(quoted, box.hf.restore(spoken[0].id, user=box.user).text.split("\n")))
     return (
         "Go on where the last session stopped. First say in a few lines where it stood and what is "
         f"open, then ask me which of it to take up. {_DATA}\n\n{page}"
@@ -219,7 +232,7 @@ def _continue(box: Toolbox, _: Mapping[str, Any]) -> str:
 def _debrief(box: Toolbox, _: Mapping[str, Any]) -> str:
     if box.session_id is None:
         return _DEBRIEF
-    said = msgspec.json.format(msgspec.json.encode(status(box, "")), indent=2).decode()
+    said = _json(status(box, ""))
     so_far = f"This is what is recorded of this session so far. {_DATA}"
     return f"{_DEBRIEF}\n\n{so_far}\n\n```json\n{said}\n```"
 

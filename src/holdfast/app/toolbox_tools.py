@@ -118,7 +118,7 @@ class Status(Asked, frozen=True):
     """A session that is asked about."""
 
     session_id: Annotated[
-        str, _says("Another session of this person. Default: your own.", max_length=200)
+        str, _says("Another session of yours. Default: this one.", max_length=200)
     ] = ""
 
 
@@ -279,7 +279,7 @@ TOOLS = {
             name=STATUS,
             title="Session status",
             says="Show what is known about this session's work or, before anything is recorded of it, "
-            "about the session that was active last: what is open, decided, failed, which files were "
+            "about your session that was active last: what is open, decided, failed, which files were "
             "touched.",
             asks=Status,
             reads_only=True,

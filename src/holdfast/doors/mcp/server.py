@@ -24,6 +24,7 @@ from holdfast.app.toolbox_desk import CALL, PROMPT, READ, Caller
 from holdfast.app.toolbox_graph_tools import offered
 from holdfast.app.toolbox_tools import ALIASES, Tool
 from holdfast.errors import HoldfastError
+from holdfast.text.quoting import quoted
 
 Context = ServerRequestContext[Any, Any]
 #: the key of the client that asks
@@ -82,7 +83,7 @@ class _Desk:
     ) -> types.CallToolResult:
         name = self._aliases.get(asked.name, asked.name)
         if name not in self._offered:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {name}")
+            raise MCPError(types.INVALID_PARAMS, quoted(f"Unknown tool: {name}"))
         try:
             answer = await self._ask(ctx, CALL, {"name": name, "arguments": asked.arguments or {}})
         except HoldfastError as exc:
@@ -132,7 +133,7 @@ class _Desk:
         except HoldfastError as exc:
             client_fault = exc.http_status < 500
             code = types.INVALID_PARAMS if client_fault else types.INTERNAL_ERROR
-            raise MCPError(code, str(exc)) from exc
+            raise MCPError(code, quoted(str(exc))) from exc
         except Exception as exc:
             _log.exception("%s failed", operation)
             raise MCPError(types.INTERNAL_ERROR, _UNEXPECTED) from exc
@@ -150,7 +151,7 @@ def _text(words: str) -> types.TextContent:
 
 
 def _failed(why: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[_text(why)], is_error=True)
+    return types.CallToolResult(content=[_text(quoted(why))], is_error=True)
 
 
 def _answered(tool: Tool, answer: dict[str, Any]) -> types.CallToolResult:
