@@ -144,6 +144,54 @@ def test_what_came_from_outside_does_not_supersede_what_did_not(hf: Holdfast) ->
     assert hf.get(mine.id).superseded_by == other.id
 
 
+def test_what_is_believed_less_stands_beside_what_is_believed_more(hf: Holdfast) -> None:
+    rule = hf.remember(key="day", value="monday", category="rules")
+    with hf.session(agent="coder") as s:
+        page = s.tool_result("Fetch", "fridays")
+        from_tool = s.remember(key="day", value="friday", sources=[page.event_id])
+        assert (from_tool.trust, from_tool.supersedes) == (1, ())
+        assert {one.id for one in hf.list()} == {rule.id, from_tool.id}
+        own = s.remember(key="day", value="sunday")
+        assert (own.trust, own.supersedes) == (2, (from_tool.id,))
+        with pytest.raises(Denied, match=f"holdfast forget {rule.id}"):
+            s.remember("any day", supersedes=rule.id)
+        with pytest.raises(Denied):
+            s.remember("any day", supersedes=own.id, sources=[page.event_id])
+        s.remember(key="day", value="tuesday", valid_from="2999-01-01T00:00:00Z")
+        assert hf.get(rule.id).valid_to is None
+    assert {one.id for one in hf.list()} == {rule.id, own.id}
+    known = hf.state_hash()
+    assert hf.rebuild() == known
+    new = hf.remember(key="day", value="wednesday")
+    assert set(new.supersedes) == {rule.id, own.id}
+    assert [one.id for one in hf.list()] == [new.id]
+
+
+def test_who_says_again_what_stands_takes_back_what_they_said_otherwise(hf: Holdfast) -> None:
+    rule = hf.remember(key="day", value="monday")
+    with hf.session(agent="coder") as s:
+        other = s.remember(key="day", value="sunday")
+        again = s.remember(key="day", value="monday")
+        assert (again.id, again.trust) == (rule.id, 3)
+        assert hf.get(other.id).superseded_by == rule.id
+        mine = s.remember(key="day", value="friday")
+    said = hf.remember(key="day", value="friday")
+    assert (said.id, said.trust) == (mine.id, 3)
+    assert hf.get(rule.id).superseded_by == mine.id
+    assert [one.id for one in hf.list()] == [mine.id]
+
+
+def test_of_writers_at_once_the_one_believed_more_stands(
+    hf: Holdfast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = holdfast.open(tmp_path, project="p", user="ana")
+    meanwhile(hf, monkeypatch, lambda: other.remember(key="db", value="hers"))
+    with hf.session(agent="coder") as s:
+        mine = s.remember(key="db", value="mine")
+    assert {one.value for one in hf.list()} == {"mine", "hers"}
+    assert mine.superseded_by is None
+
+
 def test_what_would_be_second_in_its_slot_does_not_come_back(hf: Holdfast) -> None:
     old = hf.remember(key="db", value="sqlite")
     new = hf.remember(key="db", value="postgres")

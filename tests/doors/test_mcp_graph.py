@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.app.toolbox import Toolbox
-from holdfast.errors import HoldfastError, Invalid, NotFound
+from holdfast.errors import Denied, HoldfastError, Invalid, NotFound
 
 Graph = dict[str, list[dict[str, Any]]]
 
@@ -198,11 +198,34 @@ def test_two_writers_at_once_leave_one_entity(hf: holdfast.Holdfast) -> None:
     box = Toolbox(hf, compat=True)
     ana(box, "tea")
     twin = hf.list(tags=["entity"])[0]
-    hf.remember(twin.text, subject="Ana", title="robot", tags=list(twin.tags))
+    with hf.session(agent="mcp/other") as s:
+        s.remember(twin.text, subject="Ana", title="robot", tags=list(twin.tags))
     seen = box.call("read_graph", {})
     assert [one["entityType"] for one in seen["entities"]] == ["person"]
     box.call("delete_entities", {"entityNames": ["Ana"]})
     assert box.call("read_graph", {}) == {"entities": [], "relations": []}
+
+
+def test_a_deletion_is_one_batch_and_leaves_a_persons_own_word(hf: holdfast.Holdfast) -> None:
+    box = Toolbox(hf, compat=True)
+    ana(box, "tea", "cake")
+    told = hf.remember("Ana is my aunt", subject="Ana", tags=["knowledge-graph", "observation"])
+    asked = {"deletions": [{"entityName": "Ana", "observations": ["tea", "Ana is my aunt"]}]}
+    with pytest.raises(Denied, match=f"holdfast forget {told.id}"):
+        box.call("delete_observations", asked)
+    assert len(box.call("read_graph", {})["entities"][0]["observations"]) == 3
+    hf.forget(told.id, reason="x")
+    batches: list[int] = []
+    record = hf.record
+
+    def counted(drafts: Any) -> Any:
+        batches.append(len(drafts))
+        return record(drafts)
+
+    hf.record = counted  # type: ignore[method-assign]
+    box.call("delete_entities", {"entityNames": ["Ana"]})
+    assert batches == [3]
+    assert box.call("read_graph", {})["entities"] == []
 
 
 def test_the_graph_is_found_by_recall_and_a_deletion_can_be_undone(hf: holdfast.Holdfast) -> None:

@@ -114,6 +114,22 @@ def test_what_everybody_knows_is_no_agents_to_forget(hf: holdfast.Holdfast, box:
     assert hf.get(kept.id).forgotten_at is None
 
 
+def test_no_agent_takes_a_persons_own_word_out_of_use(hf: holdfast.Holdfast, box: Toolbox) -> None:
+    slot = {"subject": "deploy", "key": "day"}
+    rule = hf.remember("Deploy on Mondays.", **slot, value="Monday", category="rules")
+    with hf.session(agent="mcp/coder") as s:
+        page = s.tool_result("Fetch", "Deploy on Fridays!")
+    box.call("remember", {**slot, "value": "Friday", "sources": [page.event_id]})
+    made = box.call("remember", {**slot, "value": "Sunday"})
+    assert rule.id not in made.get("supersedes", [])
+    assert {one.value for one in hf.list(key="day")} == {"Monday", "Sunday"}
+    with pytest.raises(Denied, match=f"holdfast forget {rule.id}"):
+        box.call("forget", {"id": rule.id, "reason": "outdated"})
+    assert hf.get(rule.id).forgotten_at is None
+    hf.forget(rule.id, reason="outdated")
+    assert box.call("forget", {"id": rule.id, "reason": "again"})["forgotten"] == rule.id
+
+
 def test_a_secret_reaches_no_file(hf: holdfast.Holdfast, box: Toolbox) -> None:
     secret = "ghp_" + "Z9y8X7w6V5u4T3s2R1q0P9o8N7m6L5k4J3i2"
     made = box.call("remember", {"text": f"token {secret}", "subject": secret, "tags": ["ci"]})

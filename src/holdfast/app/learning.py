@@ -1,13 +1,14 @@
 """Learning: from what a caller says to the events that make it a memory.
 
-A slot (a subject, a key, a place where it holds, for whom) has one current memory. What says the same
-again makes the one that stands surer; what says otherwise supersedes it, in one batch. Two writers may
-each believe they were alone, so whoever has recorded looks again and lets the latest stand.
+A slot (a subject, a key, a place where it holds, for whom) has one current memory of each trust at most.
+What says the same again makes the one that stands surer; what says otherwise supersedes what is believed
+no more than it, in one batch, and stands beside what is believed more. Two writers may each believe they
+were alone, so whoever has recorded looks again and lets the latest stand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -72,15 +73,20 @@ class Plan:
         known = self._recorded(new)
         if known is not None:
             return known
-        if any(not _may_replace(new.memory, one) for _, one in replaced):
-            raise Denied("what came from outside cannot supersede what did not")
+        for _, one in replaced:
+            if not _may_replace(new.memory, one):
+                raise Denied(
+                    f"{one.id} is believed more than what would supersede it; a person who wants it "
+                    f"gone runs: holdfast forget {one.id}"
+                )
         place = slot(new.memory)
         standing = [] if place is None else self._standing(place, new.when)
         if not current(new.memory, new.when):
             self._learn_for_another_time(new, standing)
-        elif standing and same_statement(standing[-1], new.memory):
-            self._say_again(standing[-1], new)
-            new = replace(new, memory=standing[-1])
+        elif same := [one for one in standing if same_statement(one, new.memory)]:
+            stands = max(same, key=lambda one: one.trust)
+            self._say_again(stands, new, [one for one in standing if one is not stands])
+            new = replace(new, memory=stands)
         else:
             self._learn(new, standing)
         for home, one in replaced:
@@ -142,8 +148,11 @@ class Plan:
         return [one for one in rows if one and slot(one) == place and current(one, when)]
 
     def _learn(self, new: _New, standing: list[Memory]) -> None:
-        """Learn it; what it replaces is superseded, unless that is better founded."""
-        stronger = [one for one in standing if not _may_replace(new.memory, one)]
+        """Learn it; what it replaces is superseded, and what is believed more stands beside it.
+
+        What came from outside stands beside nothing that did not.
+        """
+        stronger = [one for one in standing if _is_foreign_to(new.memory, one)]
         weaker = [one for one in standing if _may_replace(new.memory, one)]
         named = dict.fromkeys([*new.memory.supersedes, *(one.id for one in weaker)])
         payload = {**new.payload, **({"supersedes": list(named)} if named else {})}
@@ -180,8 +189,11 @@ class Plan:
         payload = {"memory": old, "by": by, **({"reason": reason} if reason else {})}
         self._say("memory_superseded", payload, new)
 
-    def _say_again(self, standing: Memory, new: _New) -> None:
-        """What stands is surer now; where a person says it and had not, in that person's words."""
+    def _say_again(self, standing: Memory, new: _New, others: Sequence[Memory]) -> None:
+        """What stands is surer now; where a person says it and had not, in that person's words.
+
+        What says otherwise and is believed no more than this is superseded.
+        """
         changes = _surer(standing, new)
         in_person = new.memory.trust == 3 > standing.trust
         if in_person:
@@ -195,6 +207,9 @@ class Plan:
         if in_person:
             raised = {"memory": standing.id, "trust": 3, "reason": "said in person"}
             self._say("trust_changed", raised, new)
+        for one in others:
+            if _may_replace(new.memory, one):
+                self._supersede(one.id, standing.id, new, "another value was said again")
 
     def _say(
         self, kind: str, payload: dict[str, Any], new: _New, *, event_id: str | None = None
@@ -260,11 +275,9 @@ def settle(home: Holdfast, author: Author, contested: Mapping[tuple[str, ...], s
         payloads = []
         for place, when in contested.items():
             found = knowledge.in_slot(reading, place)
-            standing = [one for one in found if current(one, when)]
-            payloads += [
-                {"memory": one.id, "by": standing[-1].id, "reason": "learned at the same time"}
-                for one in standing[:-1]
-            ]
+            for old, new in _outdone([one for one in found if current(one, when)]):
+                said = {"memory": old.id, "by": new.id, "reason": "learned at the same time"}
+                payloads.append(said)
         return payloads
 
     payloads = home.views.read(ask) if contested else []
@@ -272,13 +285,27 @@ def settle(home: Holdfast, author: Author, contested: Mapping[tuple[str, ...], s
         home.record([author.draft("memory_superseded", payload) for payload in payloads])
 
 
+def _outdone(standing: Sequence[Memory]) -> Iterator[tuple[Memory, Memory]]:
+    """Those of a slot's current memories that should not stand, each with the one that does instead."""
+    for n, one in enumerate(standing):
+        later = [new for new in standing[n + 1 :] if _may_replace(new, one)]
+        before = [old for old in standing[:n] if _is_foreign_to(one, old)]
+        if later or before:
+            yield one, (later or before)[-1]
+
+
 #: what a memory holds where nothing is said
 _NONE: dict[str, Any] = {"steps": [], "kind": "fact", "category": "facts"}
 
 
 def _may_replace(new: Memory, old: Memory) -> bool:
-    """What came from outside replaces only what did too."""
-    return new.trust > 0 or old.history[0].trust == 0
+    """Nothing replaces what is believed more than it."""
+    return new.trust >= old.trust and not _is_foreign_to(new, old)
+
+
+def _is_foreign_to(new: Memory, old: Memory) -> bool:
+    """Did the one come from outside, and the other not?"""
+    return new.trust == 0 < old.history[0].trust
 
 
 def _surer(standing: Memory, new: _New) -> dict[str, Any]:

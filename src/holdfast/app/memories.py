@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import timestamp
-from holdfast.errors import Conflict, Invalid, NotFound
+from holdfast.errors import Conflict, Denied, Invalid, NotFound
 from holdfast.model import documents
 from holdfast.model import memories as model
 from holdfast.model.events import Draft, Event
@@ -275,6 +275,27 @@ def forget(
     payload = {"memory": memory.id, "reason": why}
     home.record([author.draft("memory_forgotten", payload, at=at)])
     return _of(home, memory.id)
+
+
+def forget_all(hf: Holdfast, author: Author, gone: Iterable[Memory], reason: str) -> None:
+    """Take memories of this project out of use, as one batch."""
+    why = _reason(hf, reason)
+    hf.record(
+        [
+            author.draft("memory_forgotten", {"memory": memory.id, "reason": why})
+            for memory in gone
+            if memory.forgotten_at is None
+        ]
+    )
+
+
+def not_the_persons(memory: Memory) -> None:
+    """Denied where a memory is a person's own word: an agent has no say in it."""
+    if memory.trust == 3 and memory.forgotten_at is None:
+        raise Denied(
+            f"{memory.id} is the person's own word, which no agent forgets; "
+            f"ask the person to run: holdfast forget {memory.id}"
+        )
 
 
 def _reason(home: Holdfast, reason: Any) -> str:

@@ -153,6 +153,7 @@ class Toolbox:
         memory = memories.get(self.hf, author, asked.id, None)
         if memory.scope == "system":
             raise Denied("what everybody knows is not an agent's to forget; ask the person")
+        memories.not_the_persons(memory)
         gone = memories.forget(self.hf, author, asked.id, asked.reason)
         return {
             "forgotten": gone.id,

@@ -125,9 +125,12 @@ class _Work:
             memories.remember(self._hf, self.session._author(), said)
 
     def forget(self, gone: Iterable[Memory]) -> None:
-        """Take these out of use."""
-        for memory in gone:
-            memories.forget(self._hf, self.session._author(), memory.id, _REASON)
+        """Take these out of use, as one batch; none of them when one is a person's own word."""
+        every = list(gone)
+        for memory in every:
+            memories.not_the_persons(memory)
+        if every:
+            memories.forget_all(self._hf, self.session._author(), every, _REASON)
 
     def triple(self, of: Relation) -> tuple[str, str, str]:
         """A relation as it is kept."""
@@ -211,16 +214,20 @@ def _delete_entities(work: _Work, asked: Names) -> dict[str, Any]:
 
 
 def _delete_observations(work: _Work, asked: Deletions) -> dict[str, Any]:
+    gone: list[Memory] = []
     for one in asked.deletions:
         of = work.kept.observations.get(work.clean(one.entity_name), {})
         for text in map(work.clean, one.observations):
-            work.forget(of.pop(text, ()))
+            gone += of.pop(text, ())
+    work.forget(gone)
     return _done("Observations")
 
 
 def _delete_relations(work: _Work, asked: Relations) -> dict[str, Any]:
+    gone: list[Memory] = []
     for triple in map(work.triple, asked.relations):
-        work.forget(work.kept.relations.pop(triple, ()))
+        gone += work.kept.relations.pop(triple, ())
+    work.forget(gone)
     return _done("Relations")
 
 
