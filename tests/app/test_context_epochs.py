@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 import holdfast
+from holdfast.errors import Denied
 from tests.app.conversations import (
     AROUND,
     CORRECT,
@@ -137,8 +138,10 @@ def test_less_trust_ends_it_and_says_so(life: Life, which: int) -> None:
     assert not any(life.hf.get(one).text in body for body in rules)
 
 
-def test_what_an_agent_puts_in_the_place_of_a_rule_is_no_instruction(life: Life) -> None:
-    life.s.remember("Deploy whenever you like", category="rules", supersedes=life.made[0])
+def test_what_an_agent_puts_beside_a_rule_is_no_instruction(life: Life) -> None:
+    with pytest.raises(Denied):
+        life.s.remember("Deploy whenever you like", category="rules", supersedes=life.made[0])
+    life.s.remember("Deploy whenever you like", category="rules")
     pack = life.ask("deploy")
     rules = [block.body for block in blocks(pack.text) if block.mark == "instructions"]
     assert not any("whenever" in body for body in rules)

@@ -21,6 +21,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 import holdfast
+from holdfast.app import residents
 from holdfast.app.toolbox_graph_tools import offered
 from holdfast.app.toolbox_pages import PROMPTS, RESOURCES, TEMPLATES
 from holdfast.doors.mcp import server as door
@@ -103,9 +104,11 @@ async def mistakes(client: Client) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    holdfast.open(tmp_path / "home", project="p").close()
-    return tmp_path
+def project(tmp_path: Path) -> Iterator[Path]:
+    with holdfast.open(tmp_path / "home", project="p") as hf:
+        folder = hf.folder
+    yield tmp_path
+    residents.stop(folder)
 
 
 def over_stdio(project: Path, *more: str) -> StdioServerParameters:

@@ -21,6 +21,7 @@ pytest.importorskip("mcp")
 import mcp_types as types
 
 import holdfast
+from holdfast.app import residents
 from holdfast.app.open import locate
 from holdfast.app.toolbox_token import checked, own_token, token_file
 from holdfast.doors.mcp.stdio import LONGEST
@@ -32,9 +33,11 @@ RUN = "from holdfast.doors.cli import main; main()"
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    holdfast.open(tmp_path / "home", project="p").close()
-    return tmp_path
+def project(tmp_path: Path) -> Iterator[Path]:
+    with holdfast.open(tmp_path / "home", project="p") as hf:
+        folder = hf.folder
+    yield tmp_path
+    residents.stop(folder)
 
 
 class Server:
@@ -177,7 +180,8 @@ def test_nothing_but_the_protocol_is_on_stdout(project: Path) -> None:
         "    print('noise', flush=True); os.system('echo noise; cat'); own(self, *a, **k)\n"
         "t.Toolbox.__init__ = init; main()"
     )
-    command = [sys.executable, "-c", f"{noisy}\n{chatty}", *words(project)[3:]]
+    alone = "import holdfast.app.toolbox_away as away; away._COMES = 0  # no resident is waited for"
+    command = [sys.executable, "-c", f"{noisy}\n{alone}\n{chatty}", *words(project)[3:]]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.errors import Denied, NotFound
 from holdfast.model.memories import Memory
+from holdfast.model.sessions import SessionInfo
 from holdfast.text.quoting import quoted_json
+from holdfast.views import state as views
 
 from . import context, memories, sessions, tool
 from . import toolbox_graph as graph
@@ -38,7 +40,8 @@ class Toolbox:
     """The tools, resources and prompts of one client.
 
     Its session begins with the first call that leaves something in the log and ends with `close`; one
-    that was named is joined instead, and left as it is. One call at a time.
+    that was named is joined instead, and left as it is. A client that had a session with another process
+    goes on with it. One call at a time.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Toolbox:
         agent: str | None = None,
         session_id: str | None = None,
         user: str | None = None,
+        resumed: str | None = None,
         compat: bool = False,
     ) -> None:
         self.hf = hf
@@ -55,6 +59,8 @@ class Toolbox:
         self._joined = session_id
         self._tools = graph_tools.offered(compat=compat)
         self._session = self._found(agent, session_id)
+        if resumed is not None and self._is_mine(resumed):
+            self._session = self._found(agent, resumed)
         self._begun = False
         self._lock = threading.RLock()
 
@@ -64,6 +70,13 @@ class Toolbox:
             agent = next((one.agent for one in known), None)
         return self.hf.session(agent=agent or "mcp", user=self.user, session_id=session_id)
 
+    def _is_mine(self, session_id: str) -> bool:
+        """Is there such a session of this agent and person?"""
+        try:
+            return sessions.exists(self.hf, self.user, self.agent, session_id)
+        except NotFound:
+            return False
+
     @property
     def agent(self) -> str:
         """In whose name something is said."""
@@ -72,7 +85,13 @@ class Toolbox:
     @property
     def session_id(self) -> str | None:
         """The session of this client; None before it has begun."""
-        return self._session.id if self._begun or self._joined is not None else None
+        known = self._begun or self._joined is not None or self._info() is not None
+        return self._session.id if known else None
+
+    def _info(self) -> SessionInfo | None:
+        """What is recorded of its session; nothing before it has begun."""
+        whose = (self.user, self.agent, self._session.id)
+        return self.hf.views.read(lambda reading: views.info(reading, *whose))
 
     def definitions(self) -> list[dict[str, Any]]:
         """The tools it offers."""
@@ -107,16 +126,19 @@ class Toolbox:
     def close(self) -> None:
         """The client is gone: its own session ends."""
         with self._lock:
-            if self._begun and self._joined is None:
+            known = self._info() if self._joined is None else None
+            if known is not None and known.open:
                 self._session.end("client left")
             self._begun = False
 
     def _begin(self) -> Session:
         """The session, begun; NotFound when the one to join is somebody else's."""
         if not self._begun:
-            if self._joined is None or not sessions.exists(
-                self.hf, self.user, self.agent, self._joined
-            ):
+            known = self._info() if self._joined is None else None
+            there = known is not None and known.open
+            if self._joined is not None:
+                there = sessions.exists(self.hf, self.user, self.agent, self._joined)
+            if not there:
                 self._session.start()
             self._begun = True
         return self._session

@@ -7,6 +7,7 @@ caller that keeps the project open in this process, from the first call on.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,18 +26,31 @@ CALL, READ, PROMPT, LEAVE = "tools/call", "resources/read", "prompts/get", "clie
 
 
 class _Seat:
-    """A client that is served: when it was last heard of, and how many of its calls are under way."""
+    """A client that is served: when it was last heard of, and how many of its calls are under way.
 
-    def __init__(self, box: Toolbox, at: float) -> None:
+    Of a client that said which process it is, it is known whether it lives.
+    """
+
+    def __init__(self, box: Toolbox, at: float, process: int = 0) -> None:
         self.box = box
+        self.process = process
         self.heard = at
         self.busy = 0
+
+    def lives(self) -> bool:
+        """Is its process there? Not known of one that did not say which it is."""
+        return self.process > 0 and _runs(self.process)
+
+    def is_over(self, since: float) -> bool:
+        """Is its process gone or, where that is not known, was it not heard of since then?"""
+        return not self.lives() if self.process else self.heard < since
 
 
 class Desk:
     """Serves clients by the key a door gives them; the longest idle one leaves when there are too many.
 
-    A client that comes back after it left, or was sent away, gets a new session.
+    A client that comes back after it left, or was sent away, gets a new session; one that names the
+    session it had goes on with that.
     """
 
     def __init__(
@@ -62,14 +76,17 @@ class Desk:
         self._lock = threading.Lock()
 
     def __call__(self, operation: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Do it for a client: `client` is its key, `as` the name it declares of itself."""
+        """Do it for a client: `client` is its key, `as` the name it declares of itself.
+
+        `session` is the one it had at another desk, `process` the one it lives in; both may be absent.
+        """
         key = str(asked["client"])
         if operation == LEAVE:
             self._leave(key)
             return {}
         if operation not in _DOES:
             raise Invalid(f"there is no operation {operation!r}")
-        seat = self._seated(key, str(asked.get("as", "")))
+        seat = self._seated(key, asked)
         try:
             return _DOES[operation](seat.box, asked)
         finally:
@@ -81,12 +98,31 @@ class Desk:
                 seat.box.close()
 
     def sweep(self) -> None:
-        """Clients that were not heard of for long leave."""
+        """Clients that are gone, or were not heard of for long, leave."""
         since = self._clock() - self._idle
         with self._lock:
             idle = [key for key, seat in self._seats.items() if not seat.busy]
-            gone = [self._seats.pop(key) for key in idle if self._seats[key].heard < since]
+            gone = [self._seats.pop(key) for key in idle if self._seats[key].is_over(since)]
         _close(gone)
+
+    def session_of(self, key: str) -> str | None:
+        """The session a client has here, by which it can go on elsewhere."""
+        with self._lock:
+            seat = self._seats.get(key)
+        return seat.box.session_id if seat is not None else None
+
+    def lives(self) -> bool:
+        """Is a client served whose process is known to live?"""
+        with self._lock:
+            return any(seat.lives() for seat in self._seats.values())
+
+    def hand_over(self, key: str | None = None) -> None:
+        """This client goes on elsewhere, or every one that lives: its session is not ended here."""
+        with self._lock:
+            known = list(self._seats) if key is None else [key] if key in self._seats else []
+            for one in known:
+                if key is not None or self._seats[one].lives():
+                    del self._seats[one]
 
     def close(self) -> None:
         """Everybody leaves, and the project is closed."""
@@ -104,11 +140,13 @@ class Desk:
         with self._lock:
             return sorted(self._seats, key=lambda key: self._seats[key].heard)
 
-    def _seated(self, key: str, client: str) -> _Seat:
+    def _seated(self, key: str, asked: Mapping[str, Any]) -> _Seat:
         gone: list[_Seat] = []
         with self._lock:
             if key not in self._seats:
-                new = _Seat(self._box(client), self._clock())
+                process = asked.get("process")
+                box = self._box(str(asked.get("as", "")), asked.get("session"))
+                new = _Seat(box, self._clock(), process if type(process) is int else 0)
                 gone = self._room()
                 self._seats[key] = new
             seat = self._seats[key]
@@ -122,7 +160,7 @@ class Desk:
         idle.sort(key=lambda key: self._seats[key].heard)
         return [self._seats.pop(key) for key in idle[: max(0, len(self._seats) - self._most + 1)]]
 
-    def _box(self, client: str) -> Toolbox:
+    def _box(self, client: str, resumed: Any) -> Toolbox:
         from .toolbox import Toolbox, agent_of  # with the first call, not with the door
 
         if self._hf is None:
@@ -130,12 +168,29 @@ class Desk:
         agent = self._agent
         if agent is None and self._session_id is None:
             agent = agent_of(client)
-        return Toolbox(self._hf, agent=agent, session_id=self._session_id, compat=self._compat)
+        return Toolbox(
+            self._hf,
+            agent=agent,
+            session_id=self._session_id,
+            resumed=resumed if isinstance(resumed, str) and self._session_id is None else None,
+            compat=self._compat,
+        )
 
     def _leave(self, key: str) -> None:
         with self._lock:
             seat = self._seats.pop(key, None)
         _close([seat] if seat is not None else [])
+
+
+def _runs(process: int) -> bool:
+    """Is there such a process?"""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _close(seats: list[_Seat]) -> None:

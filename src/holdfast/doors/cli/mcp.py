@@ -6,14 +6,14 @@ import logging
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 import holdfast
 from holdfast.app.open import locate, must_exist
 from holdfast.app.toolbox_away import at_the_resident
-from holdfast.app.toolbox_desk import Desk
+from holdfast.app.toolbox_desk import Caller, Desk
 from holdfast.app.toolbox_token import checked, own_token, token_file
 from holdfast.errors import Invalid, Unavailable
 
@@ -66,8 +66,8 @@ def mcp(
 ) -> int:
     """Serve this project's memory to a model host, over stdin and stdout or over HTTP.
 
-    Each client gets a session of its own, which begins with its first call and ends when it leaves. Over
-    stdin the project is kept open by its resident process, which all clients share.
+    Each client gets a session of its own, which begins with its first call and ends when it leaves. The
+    project is kept open by its resident process, which all clients share.
 
     Parameters
     ----------
@@ -81,9 +81,11 @@ def mcp(
     _protocol_is_there()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     desk = Desk(lambda: _opened(common), agent=agent, session_id=session, compat=compat)
+    how = {"agent": agent, "session_id": session, "compat": compat}
     if http.http:
         try:
-            _serve_http(desk, http, common, compat=compat)
+            caller = _caller(desk, how, common, lives=False)
+            _serve_http(desk, caller, http, common, compat=compat)
         finally:
             desk.close()
         return 0
@@ -91,9 +93,15 @@ def mcp(
         raise Invalid("--bind, --port and --allow-host are for --http")
     from holdfast.doors.mcp import stdio
 
-    how = {"agent": agent, "session_id": session, "compat": compat}
-    stdio.serve(at_the_resident(desk, how, common.home, common.project), desk.close, compat=compat)
+    stdio.serve(_caller(desk, how, common, lives=True), desk.close, compat=compat)
     return 0
+
+
+def _caller(desk: Desk, how: dict[str, Any], common: Common, *, lives: bool) -> Caller:
+    """Whoever answers: the project's resident, or this process where there can be none."""
+    return at_the_resident(
+        desk, how, common.home, common.project, lives=lives, version=holdfast.__version__
+    )
 
 
 def _protocol_is_there() -> None:
@@ -117,7 +125,7 @@ def _opened(common: Common) -> holdfast.Holdfast:
     return hf
 
 
-def _serve_http(desk: Desk, http: Http, common: Common, *, compat: bool) -> None:
+def _serve_http(desk: Desk, caller: Caller, http: Http, common: Common, *, compat: bool) -> None:
     from holdfast.doors.mcp import http as door
 
     address = door.Address(bind=http.bind or "127.0.0.1", port=http.port, allowed=http.allow_host)
@@ -134,5 +142,5 @@ def _serve_http(desk: Desk, http: Http, common: Common, *, compat: bool) -> None
         show.warn(f'Clients send the header "Authorization: Bearer {where}"')
 
     door.serve(
-        desk, address=address, token=token, listening=listening, sweep=desk.sweep, compat=compat
+        caller, address=address, token=token, listening=listening, sweep=desk.sweep, compat=compat
     )

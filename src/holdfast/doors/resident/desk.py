@@ -95,7 +95,19 @@ class Desk:
                 )
             desk = self._desks[how]
         asked = msgspec.convert(wanted.get("asked"), dict[str, Any])
-        return {"answer": desk(str(wanted.get("operation")), asked)}
+        answer = desk(str(wanted.get("operation")), asked)
+        return {"answer": answer, "session": desk.session_of(str(asked.get("client")))}
+
+    def client_of(self, wanted: dict[str, Any]) -> str:
+        """Whose calls follow one another; empty where nobody's do. Whoever leaves waits for nothing."""
+        asked = wanted.get("asked")
+        if not isinstance(asked, dict) or wanted.get("operation") == toolbox_desk.LEAVE:
+            return ""
+        return str(asked.get("client", ""))
+
+    def has_clients(self) -> bool:
+        """Does anybody sit here whose process lives?"""
+        return any(desk.lives() for desk in list(self._desks.values()))
 
     def _status(self, _: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -150,8 +162,9 @@ class Desk:
             self._lay((*whose, "page"), self._injector.own_page(info), generation)
 
     def close(self) -> None:
-        """Whoever sits here leaves."""
+        """Whoever sits here leaves; who lives goes on with the same session elsewhere."""
         for desk in self._desks.values():
+            desk.hand_over()
             desk.close()
 
 

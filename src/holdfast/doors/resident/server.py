@@ -1,4 +1,10 @@
-"""Listening, answering a few at a time, and knowing when to go."""
+"""Listening, answering a few at a time, and knowing when to go.
+
+Every line that is taken has a thread that waits with it; who may work is decided after the question is
+read. Hooks and tools have places of their own, a client's calls take one of them at a time, and how the
+process is can be asked however much there is to do. Where there is no place, a hook's line is closed and
+a tool's answer is Busy, so that it is asked again.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +15,9 @@ import struct
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,20 +34,46 @@ from .desk import Desk
 _TICK = 0.5
 _PATIENCE = 2.0
 _THANKS = 1.0
-_MOST_BYTES = 4 << 20
+#: no door lets a longer question in, not even with every letter escaped
+_MOST_BYTES = 16 << 20
+#: questions that are worked on at once, of hooks and of tools each
 _WORKERS = 4
+#: lines that may wait; whoever comes then is told that everybody is busy
+_LINES = 128
+_PORTERS = 2
+#: so long a call of a tool waits for a place; its client asks again
+_WAITS = 5.0
+_BUSY = {"error": "Busy", "message": "too much is asked at once; ask again"}
 _LOG = "resident.log"
 _MOST_LOG = 256 << 10
 
 
-def serve(home: str, root: str, folder: str, lock: Lock) -> int:
+class Whose(msgspec.Struct, frozen=True, kw_only=True):
+    """The project it is the resident of: by its root, or by its id where nobody knows a root."""
+
+    home: str
+    root: str = ""
+    project: str = ""
+
+    def opened(self) -> holdfast.Holdfast:
+        """The project, open."""
+        if self.root:
+            return holdfast.open(self.home, path=self.root)
+        return holdfast.open(self.home, project=self.project)
+
+    def identity(self) -> list[int] | None:
+        """Which project lies in the root now."""
+        return identity(self.root) if self.root else None
+
+
+def serve(whose: Whose, folder: str, lock: Lock) -> int:
     """Answer until there is a reason to go."""
     os.umask(0o077)
     os.chdir(folder)
-    with holdfast.open(home, path=root) as hf:
+    with whose.opened() as hf:
         desk = Desk(hf)
         desk.warm()
-        server = Server(desk, lock, root)
+        server = Server(desk, lock, whose)
         try:
             server.run()
         finally:
@@ -52,13 +85,19 @@ def serve(home: str, root: str, folder: str, lock: Lock) -> int:
 class Server:
     """One door, a few workers."""
 
-    def __init__(self, desk: Desk, lock: Lock, root: str) -> None:
+    def __init__(self, desk: Desk, lock: Lock, whose: Whose) -> None:
         self._desk = desk
-        self._root, self._project = root, identity(root)
+        self._whose, self._project = whose, whose.identity()
         self._door, self._place = _opened()
         self._lock = lock
         self._hooks = desk.settings
-        self._busy = threading.Semaphore(self._hooks.clients)
+        self._lines = threading.Semaphore(_LINES)
+        self._places = {
+            "inject": Places(
+                _WORKERS, waiting=max(0, self._hooks.clients - _WORKERS), seconds=_WAITS
+            ),
+            "tools": Places(_WORKERS, waiting=_LINES, seconds=_WAITS),
+        }
         self._asked = time.monotonic()
         self._code = _code()
         self._stop = threading.Event()
@@ -68,7 +107,10 @@ class Server:
         """Until somebody says so, nobody asks any more, or this is not the process it should be."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._stop.set())
-        with ThreadPoolExecutor(_WORKERS, "holdfast-answer") as pool:
+        with (
+            ThreadPoolExecutor(_LINES + 1, "holdfast-answer") as pool,
+            ThreadPoolExecutor(_PORTERS, "holdfast-busy") as porters,
+        ):
             while not self._stop.is_set() and not self._done():
                 try:
                     line, _ = self._door.accept()
@@ -77,16 +119,19 @@ class Server:
                     pool.submit(self._quiet)
                     continue
                 self._asked = time.monotonic()
-                if _ours(line) and self._busy.acquire(blocking=False):
+                if not _ours(line):
+                    line.close()
+                elif self._lines.acquire(blocking=False):
                     pool.submit(self._answer, line)
                 else:
-                    line.close()
+                    porters.submit(_send_away, line)
 
     def _done(self) -> bool:
         idle = time.monotonic() - self._asked > self._hooks.idle_minutes * 60
         large = _megabytes() > self._hooks.memory_mb
-        moved = identity(self._root) != self._project or not self._lock.still_the_one()
-        return idle or large or moved or _code() != self._code
+        moved = self._whose.identity() != self._project or not self._lock.still_the_one()
+        unused = idle and not self._desk.has_clients()
+        return unused or large or moved or _code() != self._code
 
     def _reachable(self) -> None:
         """Whoever took the socket away, or put another in its place, finds it there again."""
@@ -120,19 +165,23 @@ class Server:
         except (TimeoutError, ConnectionError, OSError) as exc:
             _note(exc)
         finally:
-            self._busy.release()
+            self._lines.release()
 
     def _reply(self, line: socket.socket, asked: bytes) -> None:
         try:
             wanted: dict[str, Any] = msgspec.json.decode(asked, type=dict[str, Any])
             if wanted.get("do") == "stop":
                 self._stop.set()
-            said = self._desk.answer(wanted)
-        except (HoldfastError, msgspec.MsgspecError) as exc:
+            said = self._worked_on(wanted)
+        except HoldfastError as exc:
             wanted, said = {}, {"error": type(exc).__name__, "message": str(exc)}
+        except msgspec.MsgspecError as exc:
+            wanted, said = {}, {"error": "Invalid", "message": f"this cannot be asked: {exc}"}
         except Exception as exc:  # noqa: BLE001  (one bad question must not end the process)
             _note(exc)
             wanted, said = {}, {"error": "Unavailable", "message": "see resident.log"}
+        if said is _BUSY and wanted.get("do") == "inject":
+            return  # a hook that gets no answer says what lies ready
         line.settimeout(_THANKS)
         try:
             line.sendall(msgspec.json.encode(said) + b"\n")
@@ -141,6 +190,70 @@ class Server:
             thanked = False
         if not thanked:
             self._desk.too_late(wanted, said)
+
+    def _worked_on(self, wanted: dict[str, Any]) -> dict[str, Any]:
+        """What is answered, once there is a place for it; how the process is needs none."""
+        places = self._places.get(str(wanted.get("do")))
+        if places is None:
+            return self._desk.answer(wanted)
+        with places.taken(self._desk.client_of(wanted)) as taken:
+            return self._desk.answer(wanted) if taken else _BUSY
+
+
+class Places:
+    """So many questions are worked on at once, and one of each client; so many more may wait."""
+
+    def __init__(self, most: int, *, waiting: int, seconds: float) -> None:
+        self._free = threading.Semaphore(most)
+        self._room = threading.Semaphore(most + waiting)
+        self._seconds = seconds
+        self._clients: dict[str, tuple[threading.Lock, int]] = {}
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self, client: str) -> Iterator[bool]:
+        """A place of its own for one question of a client; False when there is none in time."""
+        if not self._room.acquire(blocking=False):
+            yield False
+            return
+        end = time.monotonic() + self._seconds
+        own = self._known(client)
+        try:
+            if not own.acquire(timeout=self._seconds):
+                yield False
+                return
+            try:
+                if not self._free.acquire(timeout=max(0.0, end - time.monotonic())):
+                    yield False
+                    return
+                try:
+                    yield True
+                finally:
+                    self._free.release()
+            finally:
+                own.release()
+        finally:
+            self._known(client, -1)
+            self._room.release()
+
+    def _known(self, client: str, more: int = 1) -> threading.Lock:
+        """The lock of a client, as long as somebody has or wants it; of nobody it is nobody's."""
+        if not client:
+            return threading.Lock()
+        with self._lock:
+            lock, users = self._clients.get(client, (threading.Lock(), 0))
+            self._clients[client] = (lock, users + more)
+            if users + more <= 0:
+                del self._clients[client]
+        return lock
+
+
+def _send_away(line: socket.socket) -> None:
+    """Tell somebody that there is no place; what was asked is read, or the answer would be lost."""
+    with line, suppress(OSError):
+        line.settimeout(_PATIENCE / 4)
+        if _line_of(line):
+            line.sendall(msgspec.json.encode(_BUSY) + b"\n")
 
 
 def _opened() -> tuple[socket.socket, int]:
@@ -164,13 +277,13 @@ def _socket_inode() -> int:
 
 
 def _line_of(line: socket.socket) -> bytes:
-    said = b""
+    said = bytearray()
     while not said.endswith(b"\n"):
         part = line.recv(1 << 16)
         said += part
         if not part or len(said) > _MOST_BYTES:
             return b""
-    return said
+    return bytes(said)
 
 
 def _ours(line: socket.socket) -> bool:
