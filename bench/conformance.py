@@ -14,9 +14,10 @@ import argparse
 import asyncio
 import re
 import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -84,10 +85,24 @@ def run(tool: list[str], url: str, scenario: str) -> dict[str, Any]:
     said = re.sub(r"\x1b\[[0-9;]*m", "", ran.stdout + ran.stderr)
     counted = re.search(r"Passed: (\d+)/(\d+)", said)
     passed, checks = (int(n) for n in counted.groups()) if counted else (0, 0)
+    if not checks:
+        print(f"{scenario} ran no check: {_last_words(said)}", file=sys.stderr)
     return {"what": scenario, "passed": passed, "checks": checks, "exit": ran.returncode}
 
 
-def main() -> None:
+def _last_words(said: str) -> str:
+    """What the suite said for itself, where that is why nothing ran."""
+    told = [line.strip() for line in said.splitlines() if line.strip()]
+    why = [line for line in told if re.search(r"error|unsupported|require|node", line, re.I)]
+    return " / ".join((why or told)[-3:])[:500] or "it said nothing; is its Node new enough?"
+
+
+def failed(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Did a scenario run nothing, or not pass all of what it ran?"""
+    return any(not row["checks"] or row["passed"] < row["checks"] for row in rows)
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tool", nargs="+", help="the command that starts the suite")
     parser.add_argument("--json", action="store_true")
@@ -95,7 +110,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as home, served(home) as url:
         rows = [run(given.tool, url, scenario) for scenario in APPLY]
     show("MCP conformance, scenarios that apply to any server", rows, as_json=given.json)
+    return int(failed(rows))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -18,19 +19,35 @@ from holdfast.doors.mcp.guard import Message, Receive, Scope, Send
 from holdfast.doors.mcp.http import Clients
 from holdfast.errors import Unavailable
 
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "raw", "version": "1"},
+        },
+    }
+).encode()
+
 
 class Protocol:
-    """Sessions as the protocol keeps them: begun by a POST without one, ended by DELETE."""
+    """Sessions as the protocol keeps them: begun by `initialize` without one, ended by DELETE."""
 
     def __init__(self) -> None:
         self.open: set[str] = set()
         self.made = 0
 
-    async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(0)  # others come in between
         key = dict(scope["headers"]).get(b"mcp-session-id", b"").decode()
         headers: list[tuple[bytes, bytes]] = []
         status = 200
-        if not key:
+        if not key and (await receive())["body"] != INITIALIZE:
+            status = 400
+        elif not key:
             self.made += 1
             key = f"s{self.made}"
             self.open.add(key)
@@ -55,7 +72,9 @@ class Life:
     async def _left(self, key: str) -> None:
         self.gone.append(key)
 
-    async def ask(self, method: str, session: str = "", version: str = "") -> tuple[int, str]:
+    async def ask(
+        self, method: str, session: str = "", version: str = "", body: bytes = INITIALIZE
+    ) -> tuple[int, str]:
         given = [(b"mcp-session-id", session), (b"mcp-protocol-version", version)]
         headers = [(name, value.encode()) for name, value in given if value]
         answers: list[Message] = []
@@ -64,7 +83,7 @@ class Life:
             answers.append(message)
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            return {"type": "http.request", "body": body, "more_body": False}
 
         scope: dict[str, Any] = {"type": "http", "method": method, "headers": headers}
         await self.governor(scope, receive, send)
@@ -115,6 +134,35 @@ def test_sessions_are_bounded_and_everyone_who_left_is_told_of_once(
     asyncio.run(run())
 
 
+def test_many_who_come_at_once_keep_to_the_bound() -> None:
+    async def run() -> None:
+        life = Life(4)
+        answers = await asyncio.gather(*(life.ask("POST") for _ in range(30)))
+        assert {status for status, _ in answers} <= {200, 503}
+        assert len(life.governor.sessions) == len(life.protocol.open) == 4
+        await life.sweep()
+        life.at += 100
+        await life.sweep()
+        assert life.protocol.open == set()
+        assert [status for status, _ in [await life.ask("POST") for _ in range(4)]] == [200] * 4
+
+    asyncio.run(run())
+
+
+def test_what_begins_no_session_makes_no_room_for_one() -> None:
+    async def run() -> None:
+        life = Life(1)
+        await life.ask("POST")
+        half = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}})
+        bad = (b"", b"[", b"[" * 5_000, b"{}", half.encode(), INITIALIZE + b"x")
+        for body in bad:
+            assert (await life.ask("POST", body=body))[0] == 400
+        assert life.governor.sessions == ["s1"]
+        assert life.gone == []
+
+    asyncio.run(run())
+
+
 def test_a_version_without_sessions_takes_no_place() -> None:
     async def run() -> None:
         life = Life(1)
@@ -148,7 +196,11 @@ def test_the_caller_is_told_of_everybody_when_the_server_ends() -> None:
     keys = [server.key(ctx) for server in (one, other) for ctx in asked]
     assert len(set(keys)) == len(keys)
     assert one.key(request("s1", "c")) == keys[0]
+    assert one.key(request("", "a")) not in keys  # nobody can tell that it is the same client
     asyncio.run(one.left("s2"))
+    for key in keys[:4]:
+        one.answered(key)
     one.leave()
     one.leave()
-    assert told == [(LEAVE, key) for key in (keys[1], keys[2], keys[3], keys[0])]
+    assert told[:4] == [(LEAVE, key) for key in (keys[1], keys[2], keys[3], keys[0])]
+    assert len(told) == 5

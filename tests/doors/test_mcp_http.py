@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ import uvicorn
 import holdfast
 from holdfast.app.toolbox_desk import Desk
 from holdfast.doors.mcp.governor import Governor
+from holdfast.doors.mcp.guard import Guard
 from holdfast.doors.mcp.http import Address, Limits, application, listen
+from holdfast.doors.mcp.lines import lines
+from holdfast.errors import Invalid
 
 TOKEN = "a-token-nobody-guesses"
 BODY = 4_096
@@ -35,6 +39,10 @@ INITIALIZE = {
 }
 READABLE = ["Accept: application/json, text/event-stream", "Content-Type: application/json"]
 SHOWN = f"Authorization: Bearer {TOKEN}"
+
+
+#: so long a connection may say nothing, and so many may at once
+HEAD_SECONDS, WAITING = 1.5, 20
 
 
 class Served(msgspec.Struct, frozen=True):
@@ -65,7 +73,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     )
     server = uvicorn.Server(
         uvicorn.Config(
-            made.app, http="h11", ws="none", log_config=None, timeout_graceful_shutdown=1
+            made.app,
+            http=lines(HEAD_SECONDS, WAITING),
+            ws="none",
+            log_config=None,
+            timeout_graceful_shutdown=1,
         )
     )
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[bound])))
@@ -285,6 +297,68 @@ def test_a_body_is_refused_when_it_is_too_large_however_it_comes(served: Served)
         assert read(link).status == 413
 
 
+def test_a_client_that_sends_too_much_reads_why_it_is_refused(served: Served) -> None:
+    here = [f"Host: localhost:{served.port}", SHOWN, *READABLE]
+    assert ask(served.port, "POST", here, b" " * (3 * BODY)).status == 413
+
+
+def test_whoever_says_nothing_is_let_go_and_keeps_nobody_out(served: Served) -> None:
+    silent = [socket.create_connection(("127.0.0.1", served.port)) for _ in range(3 * WAITING)]
+    half = socket.create_connection(("127.0.0.1", served.port))
+    half.sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+    try:
+        assert post(served.port, INITIALIZE).status == 200
+        for link in (*silent, half):
+            link.settimeout(10)
+            with suppress(ConnectionResetError):
+                assert link.recv(1) == b""
+    finally:
+        for link in (*silent, half):
+            link.close()
+
+
+def test_a_second_head_that_never_ends_is_not_waited_for_either(served: Served) -> None:
+    body = json.dumps(INITIALIZE).encode()
+    here = [f"Host: localhost:{served.port}", SHOWN, *READABLE, f"Content-Length: {len(body)}"]
+    with socket.create_connection(("127.0.0.1", served.port)) as link:
+        link.settimeout(10)
+        link.sendall("\r\n".join(["POST /mcp HTTP/1.1", *here, "", ""]).encode() + body)
+        assert read(link).status == 200
+        link.sendall(b"POST /mcp HTTP/1.1\r\nHost: ")
+        with suppress(ConnectionResetError):
+            assert link.recv(1) == b""
+
+
+def test_only_who_has_the_token_counts_among_those_who_ask() -> None:
+    guard = Guard(_never, hosts=["h"], token=TOKEN, most_requests=0)
+    assert asyncio.run(_status_of(guard, b"Bearer " + TOKEN.encode())) == 503
+    assert asyncio.run(_status_of(guard, b"Bearer no")) == 401
+
+
+async def _never(*_: Any) -> Any:
+    raise AssertionError("it was let through")
+
+
+async def _status_of(guard: Guard, shown: bytes) -> int:
+    said: list[Any] = []
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    headers = [(b"host", b"h"), (b"authorization", shown)]
+    scope = {"type": "http", "method": "GET", "path": "/mcp", "headers": headers}
+    await guard(scope, _never, send)
+    return int(said[0]["status"])
+
+
+def test_the_scheme_of_the_token_may_be_written_in_any_way(served: Served) -> None:
+    here = [f"Host: localhost:{served.port}", *READABLE]
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        shown = f"Authorization: {scheme} {TOKEN}"
+        body = json.dumps(INITIALIZE).encode()
+        assert ask(served.port, "POST", [*here, shown], body).status == 200
+
+
 def test_a_body_that_never_ends_is_not_waited_for(served: Served) -> None:
     here = [f"Host: localhost:{served.port}", SHOWN, *READABLE]
     assert ask(served.port, "POST", [*here, "Content-Length: 100"]).status == 408
@@ -374,6 +448,12 @@ def test_an_address_names_the_hosts_it_may_be_called_by() -> None:
     loopback = {"127.0.0.1", "::1", "localhost", "127.8.8.8"}
     others = {"0.0.0.0", "::", "10.0.0.7", "memory.example", "::ffff:10.0.0.7"}
     assert {one for one in loopback | others if Address(bind=one).loopback} == loopback
+
+
+@pytest.mark.parametrize("name", ["bücher.example", "", "a b", "x\n"])
+def test_a_host_that_no_header_can_hold_is_refused_in_words(name: str) -> None:
+    with pytest.raises(Invalid, match="--allow-host"):
+        Address(allowed=(name,)).hosts(1)
 
 
 def test_small_packets_are_not_held_back() -> None:

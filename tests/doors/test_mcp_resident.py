@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from holdfast.app.toolbox_desk import CALL, LEAVE, Desk
 from holdfast.doors.resident.server import Places
 from holdfast.errors import Invalid, NotFound
 from tests.doors.residents import LONG, Project, project, until
+from tests.doors.test_mcp_http import TOKEN, begin, post
 from tests.doors.test_mcp_stdio import RUN, Server
 
 
@@ -175,6 +177,27 @@ def test_a_repository_that_was_never_opened_gets_its_resident_with_the_first_cal
         assert decide(Away(chosen, found, {"agent": "tester"}, own))
     finally:
         residents.stop(folder)
+
+
+def test_a_server_over_http_shares_it_too_and_ends_in_order_with_a_hangup(made: Project) -> None:
+    words = [sys.executable, "-c", RUN, "mcp", "--home", str(made.home), "--http"]
+    env = {**os.environ, "HOLDFAST_TOKEN": TOKEN}
+    with subprocess.Popen(words, cwd=made.root, stderr=subprocess.PIPE, env=env) as server:
+        try:
+            assert server.stderr is not None
+            port = int(server.stderr.readline().split(b":")[-1].split(b"/")[0])
+            mine = begin(port)
+            asked = {"name": "record_decision", "arguments": {"text": "cents"}}
+            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": asked}
+            answer = json.loads(post(port, call, mine).body)
+            session = answer["result"]["structuredContent"]["session"]
+            assert opened_by(made.home) == {str(made.answers()["pid"])}
+            server.send_signal(signal.SIGHUP)
+            assert server.wait(LONG) == 0
+        finally:
+            server.kill()
+    with holdfast.open(made.home, path=made.root) as hf:
+        assert hf.status(session).state.info.ended_because == "client left"
 
 
 # ---- many at once --------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ def called(answer: types.CallToolResult) -> dict[str, Any]:
     return dict(answer.structured_content)
 
 
-async def everything(client: Client) -> None:
-    """Every tool, resource and prompt once."""
+async def everything(client: Client, *, alone: bool = False) -> None:
+    """Every tool, resource and prompt once; `alone` where each call has a session of its own."""
 
     async def call(name: str, **arguments: Any) -> dict[str, Any]:
         untried.discard(name)
@@ -61,8 +61,8 @@ async def everything(client: Client) -> None:
     assert (await call("expand", ref=made["id"]))["text"] == made["text"]
     assert (await call("used", ids=[made["id"]], verdict="useful"))["noted"] == [made["id"]]
     status = await call("session_status")
-    assert (status["session"]["agent"], status["session"]["own"]) == ("mcp/tester", True)
-    assert decided["session"] == status["session"]["id"]
+    assert (status["session"]["agent"], status["session"]["own"]) == ("mcp/tester", not alone)
+    assert (decided["session"] == status["session"]["id"]) is not alone
 
     addresses = {one.uri for one in (await client.list_resources()).resources}
     assert addresses == {one["uri"] for one in RESOURCES}
@@ -149,10 +149,26 @@ async def connected(to: Served, era: str) -> AsyncIterator[Client]:
 def test_a_client_over_http_can_use_everything(served: Served, era: str) -> None:  # noqa: F811
     async def run() -> None:
         async with connected(served, era) as client:
-            await everything(client)
+            await everything(client, alone=era != "legacy")
             await mistakes(client)
 
     asyncio.run(run())
+
+
+def test_where_nobody_can_tell_clients_apart_no_call_sees_another(served: Served) -> None:  # noqa: F811
+    async def run() -> list[str]:
+        async with connected(served, "2026-07-28") as one, connected(served, "2026-07-28") as other:
+            answers = [
+                called(await client.call_tool("record_decision", {"text": "Mine."}))
+                for client in (one, other, one)
+            ]
+            return [str(answer["session"]) for answer in answers]
+
+    sessions = asyncio.run(run())
+    assert len(set(sessions)) == 3
+    with holdfast.open(served.home, project="p") as hf:
+        known = {info.id: info for info in hf.sessions()}
+        assert not any(known[one].open for one in sessions)
 
 
 def test_clients_over_http_have_sessions_of_their_own(served: Served) -> None:  # noqa: F811

@@ -221,6 +221,9 @@ def test_without_the_package_the_command_says_how_to_get_it(
         (("--http", "--token", "short"), "16 to"),
         (("--http", "--token", "with a space in it, long"), "16 to"),
         (("--http", "--port", "99999"), "--port"),
+        (("--http", "--allow-host", "bücher.example"), "--allow-host"),
+        (("--agent", ""), "--agent needs a name"),
+        (("--session", " "), "--session needs a name"),
     ],
 )
 def test_what_cannot_be_served_is_said(run: Any, given: tuple[str, ...], says: str) -> None:  # noqa: F811

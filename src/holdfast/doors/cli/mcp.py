@@ -78,6 +78,9 @@ def mcp(
     compat
         Offer the nine tools of the reference memory server instead.
     """
+    for name, given in (("--agent", agent), ("--session", session)):
+        if given is not None and not given.strip():
+            raise Invalid(f"{name} needs a name; leave it out for the default")
     _protocol_is_there()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")
     desk = Desk(lambda: _opened(common), agent=agent, session_id=session, compat=compat)

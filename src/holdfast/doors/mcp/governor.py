@@ -1,22 +1,45 @@
 """The governor: how many sessions of the protocol are open at once.
 
 When one more would be too many, the one that was idle longest is closed; when none is idle, the new one
-is refused with 503. A closed session answers 404, upon which a client begins a new one.
+is refused with 503. A closed session answers 404, upon which a client begins a new one. Room is made for
+a whole `initialize` and for nothing else, and whoever is on the way in counts.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Literal
 
-from .guard import App, Message, Receive, Scope, Send, refuse
+import msgspec
+
+from .guard import App, Message, Receive, Scope, Send, refuse, replayed
 
 SESSION = "mcp-session-id"
 _SESSION = SESSION.encode()
 _VERSION = b"mcp-protocol-version"
 #: versions that are spoken in sessions; later ones have none
 _LAST_WITH_SESSIONS = b"2025-11-25"
+
+
+class _Client(msgspec.Struct):
+    name: str
+    version: str
+
+
+class _Asked(msgspec.Struct, rename="camel"):
+    protocol_version: str
+    capabilities: dict[str, Any]
+    client_info: _Client
+
+
+class _Initialize(msgspec.Struct):
+    """The one request that begins a session."""
+
+    jsonrpc: Literal["2.0"]
+    id: str | int
+    method: Literal["initialize"]
+    params: _Asked
 
 
 class _Open:
@@ -45,6 +68,8 @@ class Governor:
         self._left = left
         self._clock = clock
         self._open: dict[str, _Open] = {}
+        #: sessions that have their place and are not begun yet
+        self._coming = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -55,8 +80,20 @@ class Governor:
             await self._go_on(key, scope, receive, send)
         elif (_header(scope, _VERSION) or "") > _LAST_WITH_SESSIONS.decode():
             await self._app(scope, receive, send)
+        else:
+            await self._without_session(scope, receive, send)
+
+    async def _without_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What begins a session, if it does; anything else is the protocol's to refuse."""
+        if scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        body = await _whole(receive)
+        again = replayed(body, receive)
+        if not _begins(body):
+            await self._app(scope, again, send)
         elif await self._room(scope):
-            await self._begin(scope, receive, send)
+            await self._begin(scope, again, send)
         else:
             await refuse(send, 503)
 
@@ -73,6 +110,7 @@ class Governor:
         return sorted(self._open, key=lambda key: self._open[key].heard)
 
     async def _begin(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Begin a session in the place that is kept for it."""
         begun: list[str] = []
 
         async def watched(message: Message) -> None:
@@ -80,6 +118,7 @@ class Governor:
                 found = dict(message.get("headers", ())).get(_SESSION)
                 if found is not None:
                     begun.append(found.decode("latin-1"))
+                    self._coming -= 1
                     self._open[begun[0]] = _Open(self._clock())
                     self._open[begun[0]].busy = 1
             await send(message)
@@ -87,6 +126,7 @@ class Governor:
         try:
             await self._app(scope, receive, watched)
         finally:
+            self._coming -= not begun
             self._rest(begun)
 
     async def _go_on(self, key: str, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,11 +153,13 @@ class Governor:
             one.heard = self._clock()
 
     async def _room(self, scope: Scope) -> bool:
-        while len(self._open) >= self._most:
+        """Keep a place for one more; False when all are taken by somebody who is not idle."""
+        while len(self._open) + self._coming >= self._most:
             idle = [key for key in self.sessions if not self._open[key].busy]
             if not idle:
                 return False
             await self._close(idle[0], scope)
+        self._coming += 1
         return True
 
     async def _close(self, key: str, scope: Scope) -> None:
@@ -131,6 +173,25 @@ class Governor:
         }
         await self._app(asked, _nothing, _ignored)
         await self._left(key)
+
+
+async def _whole(receive: Receive) -> bytes:
+    """All of a body; the guard has bounded it."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _begins(body: bytes) -> bool:
+    """Is this a request that begins a session?"""
+    try:
+        msgspec.json.decode(body, type=_Initialize)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
 
 
 async def _nothing() -> Message:

@@ -24,6 +24,7 @@ from holdfast.errors import HoldfastError, Invalid, Unavailable
 from . import server as door
 from .governor import SESSION, Governor
 from .guard import PATH, App, Guard, Scope
+from .lines import lines
 
 _SWEEP_SECONDS = 60.0
 _BACKLOG = 64
@@ -39,8 +40,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     idle_seconds: float = 1_800
     body_bytes: int = 2 << 20
     body_seconds: float = 30.0
-    #: connections at once, streams that wait included
-    connections: int = 128
+    #: requests at once of clients with the token, streams that wait included
+    requests: int = 128
+    #: a connection has so long for the head of its request
+    head_seconds: float = 10.0
+    #: connections that wait for that at once; the one that waits longest makes room
+    waiting: int = 256
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +65,12 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
     def hosts(self, port: int) -> list[str]:
         """The Host headers that are taken, each whole; the first is where it is."""
+        for name in self.allowed:
+            if not name or not all("!" <= sign <= "~" for sign in name):
+                raise Invalid(
+                    f"--allow-host {name!r} is no Host header: write NAME or NAME:PORT in letters of "
+                    "ASCII; an international name in its xn-- form"
+                )
         names = [_named(self.bind)]
         if self.loopback:
             names = list(dict.fromkeys([*names, "127.0.0.1", "localhost", "[::1]"]))
@@ -97,11 +108,9 @@ class Clients:
         self._known: dict[str, None] = {}
 
     def key(self, ctx: door.Context) -> str:
-        """A session of the protocol; where it has none, all calls of one program share a key."""
+        """A session of the protocol; where it has none nobody can tell who calls, so calls are alone."""
         session = ctx.request.headers.get(SESSION) if ctx.request is not None else None
-        params = ctx.session.client_params
-        name = params.client_info.name if params is not None else ""
-        key = f"{self._here}/session/{session}" if session else f"{self._here}/client/{name}"
+        key = f"{self._here}/session/{session}" if session else fresh_id(f"{self._here}/call/")
         self._known[key] = self._known.pop(key, None)
         if len(self._known) > _MOST_KNOWN:
             del self._known[next(iter(self._known))]
@@ -110,6 +119,11 @@ class Clients:
     async def left(self, session: str) -> None:
         """A session of the protocol has ended."""
         await anyio.to_thread.run_sync(self._leave, f"{self._here}/session/{session}")
+
+    def answered(self, key: str) -> None:
+        """A call was answered: whoever called without a session has left with that."""
+        if key.startswith(f"{self._here}/call/"):
+            self._leave(key)
 
     def leave(self) -> None:
         """Everybody leaves."""
@@ -147,7 +161,9 @@ def application(
         allowed_hosts=list(hosts),
         allowed_origins=[f"{scheme}://{one}" for one in hosts for scheme in ("http", "https")],
     )
-    inner = door.build(caller, clients.key, compat=compat).streamable_http_app(
+    inner = door.build(
+        caller, clients.key, answered=clients.answered, compat=compat
+    ).streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
         max_request_body_size=bounds.body_bytes,
@@ -165,6 +181,7 @@ def application(
         token=token,
         most_bytes=bounds.body_bytes,
         body_seconds=bounds.body_seconds,
+        most_requests=bounds.requests,
     )
     return Application(guard, governor, clients)
 
@@ -183,20 +200,20 @@ def serve(
     if not address.loopback and not token:
         raise Invalid("a server that others can reach needs a token")
     bounds = limits or Limits()
+    address.hosts(address.port)  # what is wrong with them is said before anything is bound
     bound = listen(address)
     port = bound.getsockname()[1]
     hosts = address.hosts(port)
     made = application(caller, hosts=hosts, token=token, limits=bounds, compat=compat)
     settings = uvicorn.Config(
         made.app,
-        http="h11",
+        http=lines(bounds.head_seconds, bounds.waiting),
         ws="none",
         lifespan="on",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=bounds.connections,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=2,
     )
@@ -215,7 +232,7 @@ def _ended_in_order(server: uvicorn.Server) -> Iterator[None]:
         server.should_exit = True
 
     here = threading.current_thread() is threading.main_thread()
-    numbers = (signal.SIGINT, signal.SIGTERM) if here else ()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if here else ()
     kept = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield

@@ -42,9 +42,15 @@ _GRAPH_INSTRUCTIONS = (
 )
 
 
-def build(caller: Caller, who: Who, *, compat: bool = False) -> Server[Any]:
-    """The server, for any transport."""
-    desk = _Desk(caller, who, compat=compat)
+def build(
+    caller: Caller,
+    who: Who,
+    *,
+    answered: Callable[[str], None] = lambda _: None,
+    compat: bool = False,
+) -> Server[Any]:
+    """The server, for any transport; `answered` is told the key of each call that is over."""
+    desk = _Desk(_and_then(caller, answered), who, compat=compat)
     return Server(
         "holdfast",
         version=__version__,
@@ -59,6 +65,18 @@ def build(caller: Caller, who: Who, *, compat: bool = False) -> Server[Any]:
         on_list_prompts=desk.list_prompts,
         on_get_prompt=desk.prompt,
     )
+
+
+def _and_then(caller: Caller, answered: Callable[[str], None]) -> Caller:
+    """The same caller, which tells afterwards whose call is over, however it went."""
+
+    def call(operation: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return caller(operation, asked)
+        finally:
+            answered(str(asked["client"]))
+
+    return call
 
 
 class _Desk:
