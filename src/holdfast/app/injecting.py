@@ -20,7 +20,7 @@ from holdfast.model.packs import Signals
 from holdfast.model.sessions import Checkpoint, SessionInfo
 from holdfast.text.quoting import quoted
 
-from . import sessions
+from . import context, sessions
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -104,7 +104,9 @@ class Injector:
         return replace(given, text="\n\n".join(filter(None, (page, given.text))))
 
     def _added(self, s: Session, query: str, tokens: int, signals: Signals | None = None) -> Words:
-        pack = s.context(query, new_tokens=tokens, signals=signals, **_how(self._hf))
+        # the host keeps the conversation and shortens it itself
+        wanted = {"new_tokens": tokens, "signals": signals, **_how(self._hf)}
+        pack = context.context(s, query, wanted, compacts=False)
         return Words(text=pack.new, pack=pack.id)
 
     def _latest(self, user: str, agent: str, apart_from: str) -> SessionInfo | None:
