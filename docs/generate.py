@@ -9,7 +9,7 @@ from pathlib import Path
 from holdfast.capture.header import TYPE_ALIASES
 from holdfast.doors.cli import app
 from holdfast.model import settings
-from holdfast.model.compact import CompactSettings, ItemSettings
+from holdfast.model.compact import CompactSettings, ItemSettings, ManagerSettings
 from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import AgentDefaults, ComposeSettings, Shares
 from holdfast.model.embed import EmbedSettings
@@ -49,6 +49,7 @@ def settings_page() -> str:
         ("hooks", HookSettings),
         ("compact", CompactSettings),
         ("items", ItemSettings),
+        ("manager", ManagerSettings),
         ("complete", CompleteSettings),
     ):
         lines += ["", f"## [{table}]", "", "| setting | default | why |", "|---|---|---|"]

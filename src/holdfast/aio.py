@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
 
+from holdfast.app.cold import ColdStorage
 from holdfast.app.documents import Documents
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.items import Items
@@ -43,7 +44,7 @@ class Names:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._of, name)
-        if isinstance(value, Documents | Items):
+        if isinstance(value, Documents | Items | ColdStorage):
             return Names(value)
         if not callable(value):
             return value

@@ -18,7 +18,7 @@ from platformdirs import user_config_path, user_data_path
 
 from holdfast.capture.place import MARKER
 from holdfast.errors import Denied, Invalid
-from holdfast.model.compact import CompactSettings, ItemSettings
+from holdfast.model.compact import CompactSettings, ItemSettings, ManagerSettings
 from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
@@ -38,6 +38,7 @@ _TABLES: dict[str, Any] = {
     "hooks": HookSettings,
     "compact": CompactSettings,
     "items": ItemSettings,
+    "manager": ManagerSettings,
     "complete": CompleteSettings,
 }
 #: what a repository may set of each table
@@ -52,6 +53,7 @@ _FROM_REPOSITORY: dict[str, frozenset[str]] = {
     "hooks": frozenset(),
     "compact": frozenset(),
     "items": frozenset(),
+    "manager": frozenset(),
     "complete": frozenset(),
 }
 _TOP_LEVEL = {"project_id", *_TABLES}
@@ -78,10 +80,23 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         hooks=msgspec.convert(tables["hooks"], HookSettings),
         compact=msgspec.convert(tables["compact"], CompactSettings),
         items=msgspec.convert(tables["items"], ItemSettings),
+        manager=_manager(tables["manager"]),
         complete=complete,
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
         llm_key=_llm_key(complete),
     )
+
+
+def _manager(table: dict[str, Any]) -> ManagerSettings:
+    """The table, its folders as whole paths."""
+    moved = {}
+    for name in ("cold_path", "log_path"):
+        if given := table.get(name):
+            path = Path(given).expanduser()
+            if not path.is_absolute():
+                raise Invalid(f"manager.{name} is the whole path of a folder, not {given!r}")
+            moved[name] = os.fspath(path)
+    return msgspec.convert({**table, **moved}, ManagerSettings)
 
 
 def agent_at_work() -> str | None:

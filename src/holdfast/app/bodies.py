@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.capture.parse import NOTES
+from holdfast.compact.cold import Piece
 from holdfast.errors import Damaged, HoldfastError
 from holdfast.model.events import Event
+from holdfast.text.spoken import said
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -18,16 +20,33 @@ if TYPE_CHECKING:
 def payload(hf: Holdfast, event: Event) -> Mapping[str, Any]:
     """The payload of an event with its bodies."""
     given = event.payload if isinstance(event.payload, dict) else {}
-    notes = given.get(NOTES)
-    bodies = {
+    bodies = named(event)
+    whole = _whole(hf, given, "", bodies) if bodies else given
+    return whole if isinstance(whole, dict) else given
+
+
+def named(event: Event) -> dict[str, str]:
+    """The bodies of an event: by the path of what they hold, the hash they are kept under."""
+    notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
+    return {
         note["path"]: note["blob"]
         for note in (notes if isinstance(notes, list) else ())
         if isinstance(note, dict)
         and isinstance(note.get("path"), str)
         and isinstance(note.get("blob"), str)
     }
-    whole = _whole(hf, given, "", bodies) if bodies else given
-    return whole if isinstance(whole, dict) else given
+
+
+def pieces(hf: Holdfast, event: Event) -> Piece:
+    """Every byte of an event: its words, and its bodies as they are kept; Damaged where one is not."""
+    bodies = {}
+    for path, digest in named(event).items():
+        try:
+            bodies[path] = b"".join(hf.blobs.read(digest))
+        except HoldfastError as exc:
+            raise Damaged(f"a body of {event.event_id} cannot be read: {exc}") from exc
+    text = bodies["/text"].decode("utf-8", "replace") if "/text" in bodies else said(event)
+    return Piece(event=event, text=text, bodies=bodies)
 
 
 def _whole(hf: Holdfast, value: Any, path: str, bodies: Mapping[str, str]) -> Any:

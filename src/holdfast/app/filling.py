@@ -93,7 +93,10 @@ class Filling:
             self._s.checkpoint(why)
         compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
         room = Room(tokens=self._target, window=self._wanted.window)
-        return compactor.compact(self._wanted.query, room, why)
+        made = compactor.compact(self._wanted.query, room, why)
+        if made is not None:
+            self._s._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
+        return made
 
     # ---- what recall put in ----------------------------------------------------------------
 

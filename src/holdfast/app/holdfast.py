@@ -30,6 +30,7 @@ from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import memories, sessions
+from .cold import ColdStorage
 from .completing import Model
 from .documents import Documents
 from .items import Items
@@ -84,6 +85,8 @@ class Holdfast(Remembering, Recalling):
         self.library = library
         self.documents = Documents(self)
         self.items = Items(self)
+        #: what compactions dropped
+        self.cold = ColdStorage(self)
         self.reserved = Reserved(reserved)
         #: the language model; `app/completing.py` asks it
         self.language_model = Model(completer)
@@ -99,7 +102,7 @@ class Holdfast(Remembering, Recalling):
     @property
     def notices(self) -> list[str]:
         """What a person should know: ignored old formats, an index made anew."""
-        own = [*self._notices, *self.views.notices, *self.library.notices]
+        own = [*self._notices, *self.views.notices, *self.library.notices, *self.cold.notices]
         return list(dict.fromkeys([*own, *self.reserved.notices]))
 
     # ---- sessions --------------------------------------------------------------------------

@@ -26,6 +26,7 @@ def rebuild(hf: Holdfast, progress: Callable[[int], None] | None = None) -> Rebu
     before = hf.views.hash_on_disk()
     began = time.perf_counter()
     after = hf.rebuild(progress)
+    hf.cold.rebuild()
     at, count = hf.views.extent()
     return Rebuilt(
         events=at,

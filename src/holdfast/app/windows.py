@@ -14,13 +14,14 @@ from holdfast.compact.pressure import pressure
 from holdfast.compose import render
 from holdfast.compose.history import Turns
 from holdfast.errors import Invalid
+from holdfast.model.cold import Cold
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Compaction, Past, Pressure
 from holdfast.model.compose import window_of
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
-from . import compactions
+from . import cold, compactions
 from .compacting import Compactor, Room, known_of, window
 
 if TYPE_CHECKING:
@@ -71,7 +72,21 @@ class SessionCompacting:
         limit = limit_of(hf, window, model)
         room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
-        return compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
+        made = compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
+        if made is not None:
+            hf.cold.bring(s.id, s.principal, s.agent)
+        return made
+
+    def recover(self, chunk_id: str, *, prompt: str = "") -> Cold:
+        """What a compaction dropped, verbatim, by the id of its chunk; that it was needed is recorded.
+
+        Of any session of the same agent and user. `prompt` is what it is needed for.
+        """
+        s = cast("Session", self)
+        s.check()
+        if not isinstance(prompt, str):
+            raise Invalid(f"prompt is a text, not {type(prompt).__name__}")
+        return cold.recover(s._hf, chunk_id, (s.principal, s.agent), prompt)
 
 
 def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSettings:

@@ -5,6 +5,7 @@
     events-000000000901-failed-4096.ndjson   sealed after a failed sync: only 4096 bytes count
     events.carried                       what such a segment hands on, for a moment
     index.db, snapshot.json, prepared/   derived from the log: may go at any time
+    cold-storage/, logs/                 likewise; moved.json names where else they lie or lay
     resident.*                           of the process that answers hooks
 
 A failed segment carries its length in its name because after a failed sync the disk may hold more
@@ -30,6 +31,9 @@ VECTORS = "vectors"
 SNAPSHOT = "snapshot.json"
 SNAPSHOT_BEFORE = "snapshot.before.json"
 PREPARED = "prepared"
+COLD = "cold-storage"
+LOGS = "logs"
+MOVED = "moved.json"
 RESIDENT_LOCK = "resident.lock"
 RESIDENT_SOCKET = "resident.sock"
 RESIDENT_STARTED = "resident.started"

@@ -88,6 +88,25 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     cold_days: Days = 30.0
 
 
+class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is written beside the log for people and their tools; all of it is made from the log."""
+
+    #: where copies of what left lie, in a folder for each project; "" for cold-storage/ beside the log
+    cold_path: str = ""
+    #: where the five logs lie, likewise; "" for logs/ beside the log
+    log_path: str = ""
+    #: a line for each compaction, in compaction.jsonl
+    log_compaction: bool = True
+    #: for each curation, in curation.jsonl
+    log_curation: bool = True
+    #: for each chunk that left, in drops.jsonl
+    log_drops: bool = True
+    #: for each chunk that came back, in recovery.jsonl
+    log_recovery: bool = True
+    #: for each context, in context-health.jsonl
+    log_health: bool = True
+
+
 class ItemSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How items that agents save are weighed."""
 

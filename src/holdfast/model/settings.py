@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .compact import CompactSettings, ItemSettings
+from .compact import CompactSettings, ItemSettings, ManagerSettings
 from .complete import CompleteSettings
 from .compose import ComposeSettings
 from .embed import EmbedSettings
@@ -82,6 +82,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     hooks: HookSettings = HookSettings()
     compact: CompactSettings = CompactSettings()
     items: ItemSettings = ItemSettings()
+    manager: ManagerSettings = ManagerSettings()
     complete: CompleteSettings = CompleteSettings()
     #: the key of an embedding endpoint; from the environment only
     embed_key: str | None = None

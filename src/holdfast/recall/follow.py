@@ -143,7 +143,9 @@ class Follower:
             pages,
             position,
             anew=anew,
-            held={memory.id: _held(memory) for memory in touched} | shelved.ended,
+            held=_expired(events)
+            | {memory.id: _held(memory) for memory in touched}
+            | shelved.ended,
             numbered=numbered,
         )
         self._bound_to = position if done else None
@@ -242,6 +244,18 @@ class Follower:
 def _about(event: Event) -> str:
     """The memory an event is about."""
     return str(event.payload.get("memory", "")) if isinstance(event.payload, dict) else ""
+
+
+def _expired(events: Sequence[Event]) -> dict[str, Held]:
+    """What ran out with its copy is not found from then on; its handle still shows it."""
+    ended: dict[str, Held] = {}
+    for event in events:
+        if event.kind == "chunk_expired" and event.origin == "system" and not event.erased:
+            said = event.payload if isinstance(event.payload, dict) else {}
+            at = milliseconds(event.timestamp)
+            turns = [one for one in _listed(said.get("events")) if not one.startswith("mem_")]
+            ended |= {one: {0: at} for one in turns}
+    return ended
 
 
 def _listed(said: object) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from .checkpoints import CheckpointView
+from .cold import ColdView
 from .decisions import Decisions
 from .documents import DocumentView, PatternView
 from .epochs import EpochView
@@ -42,6 +43,7 @@ VIEWS: tuple[View, ...] = (
     EpochView(),
     SpendingView(),
     ItemView(),
+    ColdView(),
 )
 
 

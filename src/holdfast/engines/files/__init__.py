@@ -1,7 +1,8 @@
 """The embedded log: NDJSON segments in a folder, and nothing else needed."""
 
+from .beside import Beside
 from .blobs import FileBlobs
 from .log import FileLog
 from .snapshots import FileSnapshots
 
-__all__ = ["FileBlobs", "FileLog", "FileSnapshots"]
+__all__ = ["Beside", "FileBlobs", "FileLog", "FileSnapshots"]

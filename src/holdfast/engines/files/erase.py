@@ -43,7 +43,7 @@ from holdfast.errors import Denied, NotFound, Unavailable
 from holdfast.model.events import Damage
 from holdfast.model.reports import Erasure
 
-from . import meta
+from . import beside, meta
 from .decode import bodies_in
 from .pieces import pieces_of, segments
 
@@ -191,6 +191,7 @@ def _drop_derived(log: FileLog) -> None:
                 log.disk.unlink(os.path.join(log.folder, name))
         _drop_vectors(log)
         _drop_prepared(log)
+        beside.drop(log.disk, log.folder)
     finally:
         lock.done()
 

@@ -1,0 +1,379 @@
+"""Cold: what compactions dropped. `hf.cold` lists it, reads it, lets it run out; sessions recover it.
+
+What always holds: the log has every byte, and what is answered is what the log says; a copy is a file
+that may go at any time and is made again; whose session it was decides who is told that it is there.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from holdfast.capture.layout import COLD
+from holdfast.capture.stamp import timestamp
+from holdfast.compact.cold import copy_of, decoded, encoded
+from holdfast.engines.files import Beside
+from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
+from holdfast.model.cold import Cold, ColdChunk, Copy, Expiry
+from holdfast.model.events import Damage, Draft, Event
+from holdfast.views.cold import ColdRow, ColdView, Dropped, compaction_key, dropped
+from holdfast.views.runner import Reading
+from holdfast.views.view import within
+
+from . import compactions, sessions
+from .bodies import pieces
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+
+_VIEW = ColdView()
+#: chunks of a list
+_MOST = 1_000
+#: a clock further past the newest event is not believed when it says that something ran out
+_PATIENCE = timedelta(days=30)
+
+
+class ColdStorage:
+    """The cold chunks of one project: `hf.cold`."""
+
+    def __init__(self, hf: Holdfast) -> None:
+        self._hf = hf
+        self._files = Beside(hf.folder, COLD, hf.settings.manager.cold_path, hf.project.id)
+        #: what happened to copies that a person should know
+        self.notices: builtins.list[str] = []
+
+    # ---- reading ---------------------------------------------------------------------------
+
+    def list(
+        self,
+        session_id: str | None = None,
+        *,
+        agent: str | None = None,
+        user: str | None = None,
+        expired: bool = False,
+        limit: int = _MOST,
+    ) -> builtins.list[ColdChunk]:
+        """What left a session, or any session of a user's agents; what was dropped last comes first.
+
+        With `expired` also what ran out, which its handle still shows.
+        """
+        if type(limit) is not int or limit < 1:
+            raise Invalid(f"limit is a whole number from 1 on, not {limit!r}")
+        whose, of = self._hf._whose(user), sessions.one_or_all(agent)
+        if session_id is not None:
+            sessions.one("session", session_id)
+        rows = self._rows(within(whose) if of is None else within(whose, of))
+        mine = [row for row in rows if session_id in (None, row.session_id)]
+        found = [one for row in mine for one in self._chunks(row) if expired or not one.expired]
+        return sorted(found, key=lambda one: (-one.compaction, -one.first))[:limit]
+
+    def get(self, chunk_id: str, *, user: str | None = None, agent: str | None = None) -> Cold:
+        """One chunk, verbatim, as the log has it; `note` says when its copy was not the same."""
+        chunk = self.find(chunk_id, self._hf._whose(user), sessions.one_or_all(agent))
+        generation = self._hf.log.head().generation
+        try:
+            copy, note = self._copy(chunk)
+        except Damaged:
+            return self._from_copy(chunk)
+        if chunk.expired is None and self._hf.settings.compact.cold:
+            kept, expected = self._kept(chunk), encoded(copy)
+            if kept != expected:
+                what = "missing" if kept is None else "damaged"
+                note = _both(note, f"its copy was {what}; this is what the log says")
+                self._heal(chunk, expected, generation)
+        return Cold(
+            chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
+        )
+
+    def find(self, chunk_id: str, user: str, agent: str | None = None) -> ColdChunk:
+        """A chunk of this user's (and this agent's); NotFound in the same words for anybody else's."""
+        lost = NotFound(f"there is no cold chunk {chunk_id!r}; `holdfast cold list` names them")
+        if not isinstance(chunk_id, str):
+            raise lost
+        event = self._hf.log.find(chunk_id)
+        if event is None or event.erased:
+            of = self._rows(within(user) if agent is None else within(user, agent))
+        elif event.user != user or event.session_id is None or agent not in (None, event.agent):
+            raise lost
+        else:
+            of = self._rows(within(event.user, event.agent, event.session_id))
+        for row in of:
+            for chunk in self._chunks(row):
+                if chunk.id == chunk_id:
+                    return chunk
+        raise lost
+
+    def count(self) -> int:
+        """How many chunks are cold in this project."""
+        rows = self._rows("")
+        return sum(1 for row in rows for one in self._chunks(row) if not one.expired)
+
+    # ---- running out -----------------------------------------------------------------------
+
+    def expire(self, *, dry_run: bool = True, user: str | None = None) -> Expiry:
+        """Remove copies that nobody came back for in time, and take them out of recall.
+
+        Each is an event; the handle still shows it from the log. Nothing runs out by a clock that is
+        before the newest event, or more than 30 days past it.
+        """
+        hf, whose = self._hf, self._hf._whose(user)
+        now = timestamp(hf.clock.now_ms())
+        paused = _paused(now, _newest(hf))
+        if paused:
+            return Expiry(chunks=(), dry_run=dry_run, paused=paused)
+        rows = self._rows(within(whose))
+        due = [
+            one for row in rows for one in self._chunks(row) if not one.expired and one.until <= now
+        ]
+        due.sort(key=lambda one: (one.compaction, one.first))
+        if not dry_run:
+            for some in range(0, len(due), 1_000):
+                hf.record([self._ran_out(one) for one in due[some : some + 1_000]])
+            self._removed(due)
+        return Expiry(chunks=tuple(due), dry_run=dry_run)
+
+    def _ran_out(self, chunk: ColdChunk) -> Draft:
+        known = f"{chunk.compaction_id} {chunk.id}".encode()
+        return Draft(
+            type="chunk_expired",
+            payload={
+                "chunk": chunk.id,
+                "compaction": chunk.compaction,
+                "events": [event.event_id for event in self._events(chunk)[0]],
+            },
+            origin="system",
+            session_id=chunk.session_id,
+            agent=chunk.agent,
+            user=chunk.user,
+            # two who let it run out at the same time say it once
+            event_id=f"evt_expired_{sha256(known).hexdigest()[:40]}",
+        )
+
+    # ---- copies ----------------------------------------------------------------------------
+
+    def path(self, chunk: ColdChunk) -> str:
+        """Where the copy of a chunk lies."""
+        return self._files.path(chunk.session_id, chunk.id, ending=".jsonl")
+
+    def bring(self, session_id: str, user: str, agent: str | None) -> None:
+        """Make the copies of a session that are missing; trouble is told, not raised.
+
+        The log has all of it: a window that was compacted stays so.
+        """
+        if self._hf.settings.compact.cold:
+            rows = self._rows(within(user, agent, session_id))
+            self._bring([one for row in rows for one in self._chunks(row)], only_missing=True)
+
+    def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
+        """Make every copy anew that is not what the log says, remove what is none; how many are kept."""
+        there = [one for row in self._rows("") for one in self._chunks(row)]
+        wanted = there if self._hf.settings.compact.cold else []
+        kept = self._bring(wanted, only_missing=False, progress=progress)
+        for path in self._files.files():
+            if path not in kept and path.endswith((".jsonl", ".tmp")):
+                with suppress(HoldfastError):
+                    self._files.remove(path)
+        return len(kept)
+
+    def _bring(
+        self,
+        chunks: Sequence[ColdChunk],
+        *,
+        only_missing: bool,
+        progress: Callable[[int], None] | None = None,
+    ) -> set[str]:
+        generation = self._hf.log.head().generation
+        there, kept = set(self._files.files()), set[str]()
+        self._removed([one for one in chunks if one.expired and self.path(one) in there])
+        for n, chunk in enumerate(chunks):
+            path = self.path(chunk)
+            if chunk.expired:
+                continue
+            if not only_missing or path not in there:
+                try:
+                    data = encoded(self._copy(chunk)[0])
+                except Erased:
+                    continue
+                except HoldfastError:  # whoever asks for it is told why; a copy may be all there is
+                    kept.add(path)
+                    continue
+                if (path not in there or self._kept(chunk) != data) and not self._heal(
+                    chunk, data, generation
+                ):
+                    return kept | there
+            kept.add(path)
+            if progress is not None:
+                progress(n + 1)
+        return kept
+
+    def _heal(self, chunk: ColdChunk, data: bytes, generation: int) -> bool:
+        try:
+            with self._files.writing(generation):
+                self._files.put(self.path(chunk), data)
+        except HoldfastError as exc:
+            self._tell(f"a copy of what left could not be kept; the log has it: {exc}")
+            return False
+        return True
+
+    def _removed(self, chunks: Iterable[ColdChunk]) -> None:
+        for chunk in chunks:
+            try:
+                self._files.remove(self.path(chunk))
+            except HoldfastError as exc:
+                self._tell(f"a copy that ran out could not be removed: {exc}")
+
+    def _tell(self, text: str) -> None:
+        if text not in self.notices:
+            self.notices.append(text)
+
+    def _kept(self, chunk: ColdChunk) -> bytes | None:
+        try:
+            return self._files.get(self.path(chunk))
+        except HoldfastError:
+            return b""
+
+    # ---- from the log ----------------------------------------------------------------------
+
+    def _copy(self, chunk: ColdChunk) -> tuple[Copy, str]:
+        """A chunk as the log has it, and what of it is gone; Damaged where the log is."""
+        events, whole = self._events(chunk)
+        left = [event for event in events if not event.erased]
+        if events and not left:
+            raise Erased(f"what {chunk.id} said was taken out of the log")
+        if not whole or not events or events[0].event_id != chunk.id:
+            raise Damaged(f"the log cannot show all of {chunk.id} any more; see `holdfast verify`")
+        note = "part of it was taken out of the log" if len(left) < len(events) else ""
+        return copy_of(chunk, [pieces(self._hf, event) for event in left]), note
+
+    def _from_copy(self, chunk: ColdChunk) -> Cold:
+        """What its copy says, or what is left, where the log is damaged."""
+        copy = decoded(self._kept(chunk) or b"")
+        note = "the log is damaged there; this is what its copy says"
+        if copy is None or (copy.chunk_id, copy.session_id) != (chunk.id, chunk.session_id):
+            left = [event for event in self._events(chunk)[0] if not event.erased]
+            if not left:
+                raise Damaged(
+                    f"neither the log nor a copy can show {chunk.id}; see `holdfast verify`"
+                )
+            copy = copy_of(chunk, [pieces(self._hf, event) for event in left])
+            note = "the log is damaged there and so is its copy; this is what is left"
+        return Cold(
+            chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
+        )
+
+    def _events(self, chunk: ColdChunk) -> tuple[builtins.list[Event], bool]:
+        """The events that left with it, and whether the log is whole there.
+
+        What left before, or stayed, may lie between them.
+        """
+        compaction = self._hf.log.find(chunk.compaction_id)
+        gone = set(compaction.sources) if compaction is not None else set()
+        found, whole = [], True
+        for event in self._hf.log.read(chunk.first - 1):
+            if isinstance(event, Damage):
+                whole = whole and event.after_seq >= chunk.last
+                continue
+            if event.event_seq > chunk.last:
+                break
+            if event.event_id in gone and event.session_id == chunk.session_id:
+                found.append(event)
+        return found, whole
+
+    def _rows(self, prefix: str) -> builtins.list[ColdRow]:
+        def ask(reading: Reading) -> builtins.list[ColdRow]:
+            return [row for row in reading.rows(_VIEW, prefix) if row.id]
+
+        return self._hf.views.read(ask)
+
+    def row(self, event: Event) -> ColdRow | None:
+        """What a compaction dropped; None for one that does not count."""
+        whose = event.user, event.agent, event.session_id or ""
+        key = compaction_key(*whose, event.event_seq)
+        found: ColdRow | None = self._hf.views.read(lambda reading: reading.row(_VIEW, key))
+        return found
+
+    def _chunks(self, row: ColdRow) -> Iterator[ColdChunk]:
+        for one in self._dropped(row):
+            yield ColdChunk(
+                id=one.id,
+                session_id=row.session_id,
+                agent=row.agent,
+                user=row.user,
+                first=one.first,
+                last=one.last,
+                tokens=one.tokens,
+                score=one.score,
+                reason=one.reason,
+                prompt=row.prompt,
+                at=row.at,
+                until=row.until,
+                compaction=row.event_seq,
+                compaction_id=row.id,
+                recovered=row.recovered.get(one.id),
+                expired=row.expired.get(one.id),
+            )
+
+    def _dropped(self, row: ColdRow) -> tuple[Dropped, ...]:
+        if not row.elsewhere:
+            return row.chunks
+        event = self._hf.log.find(row.id)
+        if event is None or event.erased:
+            return ()
+        return dropped(compactions.read(self._hf, event).decided)
+
+
+def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) -> Cold:
+    """A chunk by its id; written down, because what is asked for was dropped too soon."""
+    found = hf.cold.get(chunk_id, user=whose[0], agent=whose[1])
+    chunk = found.chunk
+    hf.record(
+        [
+            Draft(
+                type="chunk_recovered",
+                payload={
+                    "chunk": chunk.id,
+                    "compaction": chunk.compaction,
+                    "how": "asked",
+                    "score": chunk.score,
+                    "prompt": prompt,
+                    "tokens": chunk.tokens,
+                },
+                origin="system",
+                session_id=chunk.session_id,
+                agent=chunk.agent,
+                user=chunk.user,
+                sources=(chunk.id,),
+            )
+        ]
+    )
+    return replace(found, chunk=hf.cold.find(chunk_id, *whose))
+
+
+def _newest(hf: Holdfast) -> str:
+    """The time of the last event; empty where there is none."""
+    after = max(0, hf.log.head().event_seq - 1)
+    newest = next((e for e in hf.log.read(after) if isinstance(e, Event)), None)
+    return newest.timestamp if newest is not None else ""
+
+
+def _paused(now: str, newest: str) -> str:
+    """Why a clock is not believed; empty when it is."""
+    try:
+        clock, last = datetime.fromisoformat(now), datetime.fromisoformat(newest)
+    except ValueError:
+        return "the newest event has no time that can be compared"
+    if clock < last:
+        return f"the clock says {now}, which is before the newest event, {newest}"
+    if clock - last > _PATIENCE:
+        return f"the clock says {now}, more than 30 days past the newest event, {newest}"
+    return ""
+
+
+def _both(one: str, other: str) -> str:
+    return "; ".join(filter(None, (one, other)))
