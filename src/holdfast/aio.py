@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from itertools import islice
 from typing import Any
 
+from holdfast.app.activity import Activity
 from holdfast.app.cold import ColdStorage
 from holdfast.app.documents import Documents
 from holdfast.app.holdfast import Holdfast
@@ -44,7 +45,7 @@ class Names:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._of, name)
-        if isinstance(value, Documents | Items | ColdStorage):
+        if isinstance(value, Activity | Documents | Items | ColdStorage):
             return Names(value)
         if not callable(value):
             return value

@@ -16,10 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import holdfast
+from holdfast.app.cold import ColdStorage
 from holdfast.compact.cold import verbatim
 from holdfast.errors import Erased, Invalid, NotFound
 from holdfast.model.cold import ColdChunk
 from holdfast.model.events import Event
+from tests.faults.disks import Crash, FailingDisk, Fault
 from tests.faults.logs import subject
 from tests.property.effort import examples
 from tests.recall.replays import DAY, MINUTE, Ticking
@@ -215,6 +217,29 @@ def test_a_folder_is_moved_by_its_whole_path_only(tmp_path: Path) -> None:
     config.write_text('[manager]\ncold_path = "cold"\n')
     with pytest.raises(Invalid, match="whole path"):
         holdfast.open(tmp_path / "home", project="p")
+
+
+def test_a_death_while_copies_are_made_leaves_whole_copies_only(hf: holdfast.Holdfast) -> None:
+    chunk = dropped(hf)[0]
+    whole = {path: path.read_bytes() for path in files(hf)}
+    nth, reached = 1, True
+    while reached:
+        for path in files(hf):
+            path.unlink()
+        disk = FailingDisk()
+        disk.arm(Fault("crash", nth))
+        victim = ColdStorage(hf)
+        victim._files._disk = disk
+        try:
+            victim.bring(chunk.session_id, "ana", "coder")
+        except Crash:
+            disk.abandon()
+        assert {path: path.read_bytes() for path in files(hf)}.items() <= whole.items()
+        ColdStorage(hf).rebuild()
+        assert {path: path.read_bytes() for path in files(hf)} == whole
+        assert not list((Path(hf.folder) / "cold-storage").rglob("*.tmp"))
+        reached, nth = disk.reached, nth + 7
+    assert nth > 30
 
 
 @pytest.mark.parametrize(

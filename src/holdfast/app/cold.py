@@ -159,7 +159,11 @@ class ColdStorage:
 
     def path(self, chunk: ColdChunk) -> str:
         """Where the copy of a chunk lies."""
-        return self._files.path(chunk.session_id, chunk.id, ending=".jsonl")
+        return self.place(chunk.session_id, chunk.id)
+
+    def place(self, session_id: str, chunk_id: str) -> str:
+        """The same by its names."""
+        return self._files.path(session_id, chunk_id, ending=".jsonl")
 
     def bring(self, session_id: str, user: str, agent: str | None) -> None:
         """Make the copies of a session that are missing; trouble is told, not raised.
@@ -352,6 +356,7 @@ def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) ->
             )
         ]
     )
+    hf.activity.follow()
     return replace(found, chunk=hf.cold.find(chunk_id, *whose))
 
 

@@ -30,6 +30,7 @@ from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
 from . import memories, sessions
+from .activity import Activity
 from .cold import ColdStorage
 from .completing import Model
 from .documents import Documents
@@ -87,6 +88,8 @@ class Holdfast(Remembering, Recalling):
         self.items = Items(self)
         #: what compactions dropped
         self.cold = ColdStorage(self)
+        #: the five logs of what happened to windows
+        self.activity = Activity(self)
         self.reserved = Reserved(reserved)
         #: the language model; `app/completing.py` asks it
         self.language_model = Model(completer)
@@ -102,8 +105,9 @@ class Holdfast(Remembering, Recalling):
     @property
     def notices(self) -> list[str]:
         """What a person should know: ignored old formats, an index made anew."""
-        own = [*self._notices, *self.views.notices, *self.library.notices, *self.cold.notices]
-        return list(dict.fromkeys([*own, *self.reserved.notices]))
+        parts = (self.views, self.library, self.cold, self.activity, self.reserved)
+        told = [notice for part in parts for notice in part.notices]
+        return list(dict.fromkeys([*self._notices, *told]))
 
     # ---- sessions --------------------------------------------------------------------------
 

@@ -27,6 +27,7 @@ def rebuild(hf: Holdfast, progress: Callable[[int], None] | None = None) -> Rebu
     began = time.perf_counter()
     after = hf.rebuild(progress)
     hf.cold.rebuild()
+    hf.activity.up_to_date()
     at, count = hf.views.extent()
     return Rebuilt(
         events=at,

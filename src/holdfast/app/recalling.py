@@ -203,7 +203,10 @@ class SessionRecalling:
             "new_tokens": new_tokens,
             "settings": settings,
         }
-        return context.context(cast("Session", self), query, wanted)
+        s = cast("Session", self)
+        pack = context.context(s, query, wanted)
+        s._hf.activity.follow()
+        return pack
 
     def expand(self, ref: str | int, tokens: int = 2_000) -> Expanded:
         """What a handle stands for: an entry's number, an id, `events 3-40`, what `more` named.

@@ -75,6 +75,7 @@ class SessionCompacting:
         made = compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
         if made is not None:
             hf.cold.bring(s.id, s.principal, s.agent)
+            hf.activity.follow()
         return made
 
     def recover(self, chunk_id: str, *, prompt: str = "") -> Cold:

@@ -114,16 +114,16 @@ class Beside:
         with translated(f"reading {path}"):
             return self._disk.get_file(path)
 
-    def ending(self, path: str, most: int) -> tuple[int, bytes]:
-        """How long a file is, and how it ends; -1 when there is none."""
+    def ending(self, path: str, size: int, most: int) -> tuple[int, bytes]:
+        """How long a file is, and how its first so many bytes end; -1 when there is none."""
         with translated(f"reading {path}"):
             try:
                 fd = self._disk.open(path, os.O_RDONLY | os.O_CLOEXEC)
             except FileNotFoundError:
                 return -1, b""
             try:
-                size = self._disk.fstat(fd).st_size
-                return size, self._disk.read_range(fd, max(0, size - most), size)
+                there = self._disk.fstat(fd).st_size
+                return there, self._disk.read_range(fd, max(0, size - most), size)
             finally:
                 self._disk.let_go(fd)
 

@@ -1,0 +1,211 @@
+"""Five logs for people and their tools, a line for each thing that happened to a window.
+
+    compaction.jsonl      a compaction                 `compacted` of ours
+    drops.jsonl           each chunk it dropped        likewise
+    recovery.jsonl        each chunk that came back    `chunk_recovered`
+    curation.jsonl        what was ranked anew         `epoch_started` with a curation
+    context-health.jsonl  how full a window was        `context_assembled`, or what a host reports
+
+What always holds: the lines follow from the events in their order, and from what was told before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.model.compact import CompactSettings
+from holdfast.model.events import Event
+from holdfast.views.cold import Dropped
+
+NAMES = ("compaction", "curation", "drops", "recovery", "context-health")
+KINDS = frozenset(
+    {
+        "compacted",
+        "chunk_recovered",
+        "chunk_expired",
+        "epoch_started",
+        "context_assembled",
+        "system_event",
+    }
+)
+#: what a host's report of its own window says it is
+HEALTH = "context_health"
+#: epochs whose entries are counted
+_MOST = 64
+_TRIGGERS = {"tokens": "token_threshold"}
+Line = tuple[str, dict[str, Any]]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """What the lines so far have to say about the next ones."""
+
+    #: chunks that are cold
+    cold: int = 0
+    #: how many entries an epoch shows
+    epochs: dict[str, int] = {}
+
+
+class Compacted(msgspec.Struct, frozen=True, kw_only=True):
+    """A compaction that counts, and what it dropped."""
+
+    chunks: tuple[Dropped, ...]
+    #: where the copy of each lies
+    paths: tuple[str, ...]
+    #: how many were summarised
+    summarized: int
+
+
+def lines(
+    event: Event,
+    told: Told,
+    compacted: Callable[[Event], Compacted | None],
+    settings: CompactSettings,
+) -> tuple[list[Line], Told]:
+    """The lines of one event, and what is told then."""
+    if event.origin != "system" or event.erased or not isinstance(event.payload, dict):
+        return [], told
+    said: dict[str, Any] = event.payload
+    if event.kind == "compacted":
+        of = compacted(event) if said.get("by") == "holdfast" else None
+        if of is None:
+            return [], told
+        return list(_compaction(event, said, of)), replace(told, cold=told.cold + len(of.chunks))
+    if event.kind == "chunk_expired":
+        return [], replace(told, cold=max(0, told.cold - 1))
+    if event.kind == "chunk_recovered":
+        return [_recovery(event, said)], told
+    if event.kind == "epoch_started":
+        return list(_curation(event, said)), _shown(told, event.event_id, said)
+    if event.kind == "context_assembled":
+        told = _shown(told, _text(said.get("epoch")), said)
+        return list(_assembled(event, said, told, settings)), told
+    if event.kind == "system_event" and said.get("status") == HEALTH:
+        return [_reported(event, said, told, settings)], told
+    return [], told
+
+
+def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[Line]:
+    chosen = _json(said.get("settings"))
+    chosen = chosen if isinstance(chosen, dict) else {}
+    trigger = _text(said.get("trigger"))
+    share = _number(chosen.get("compact_at"), CompactSettings().compact_at)
+    yield (
+        "compaction",
+        {
+            "timestamp": event.timestamp,
+            "event": "compaction_triggered",
+            "trigger": _TRIGGERS.get(trigger, trigger),
+            "tokens_before": _number(said.get("tokens_before"), 0),
+            "tokens_after": _number(said.get("tokens_after"), 0),
+            "chunks_dropped": len(of.chunks),
+            "chunks_summarized": of.summarized,
+            "config_used": f"COMPACTION_TRIGGER_PCT={share:.2f}",
+        },
+    )
+    for chunk, path in zip(of.chunks, of.paths, strict=True):
+        yield (
+            "drops",
+            {
+                "timestamp": event.timestamp,
+                "event": "chunk_dropped",
+                "chunk_id": chunk.id,
+                "session_id": event.session_id,
+                "reason": chunk.reason,
+                "relevance_score": chunk.score,
+                "threshold_used": _number(chosen.get("drop"), CompactSettings().drop),
+                "cold_storage_path": path,
+            },
+        )
+
+
+def _recovery(event: Event, said: dict[str, Any]) -> Line:
+    return "recovery", {
+        "timestamp": event.timestamp,
+        "event": "chunk_recovered",
+        "chunk_id": _text(said.get("chunk")),
+        "session_id": event.session_id,
+        "how": _text(said.get("how")),
+        "relevance_score": _number(said.get("score"), 0),
+        "prompt": _text(said.get("prompt")),
+    }
+
+
+def _curation(event: Event, said: dict[str, Any]) -> Iterator[Line]:
+    of = said.get("curation")
+    if isinstance(of, dict):
+        names = ("hits_found", "total_hits_before_curation", "token_savings", "drops_triggered")
+        yield (
+            "curation",
+            {
+                "timestamp": event.timestamp,
+                "event": "memfas_curation",
+                "query": _text(of.get("query")),
+                **{name: _number(of.get(name), 0) for name in names},
+            },
+        )
+
+
+def _shown(told: Told, epoch: str, said: dict[str, Any]) -> Told:
+    shown = _json(said.get("shown"))
+    count = told.epochs.get(epoch, 0) + (len(shown) if isinstance(shown, list) else 0)
+    others = [(name, n) for name, n in told.epochs.items() if name != epoch]
+    return replace(told, epochs=dict([*others[-(_MOST - 1) :], (epoch, count)]))
+
+
+def _assembled(
+    event: Event, said: dict[str, Any], told: Told, settings: CompactSettings
+) -> Iterator[Line]:
+    tokens = said.get("tokens")
+    total = tokens.get("total") if isinstance(tokens, dict) else None
+    if type(total) is int:
+        chunks = told.epochs.get(_text(said.get("epoch")), 0)
+        yield _health(event, total, _limit(said), (chunks, told.cold), settings)
+
+
+def _limit(said: dict[str, Any]) -> int:
+    """The window; where none was named, twice what the conversation may take."""
+    if type(said.get("window")) is int:
+        return int(said["window"])
+    chosen = _json(said.get("settings"))
+    compose = chosen.get("compose") if isinstance(chosen, dict) else None
+    history = compose.get("history_tokens") if isinstance(compose, dict) else None
+    return 2 * history if type(history) is int else 0
+
+
+def _reported(event: Event, said: dict[str, Any], told: Told, settings: CompactSettings) -> Line:
+    tokens, limit, chunks = (int(_number(said.get(n), 0)) for n in ("tokens", "limit", "chunks"))
+    share = _number(said.get("compact_at"), settings.compact_at)
+    return _health(event, tokens, limit, (chunks, told.cold), replace(settings, compact_at=share))
+
+
+def _health(
+    event: Event, tokens: int, limit: int, chunks: tuple[int, int], settings: CompactSettings
+) -> Line:
+    return "context-health", {
+        "timestamp": event.timestamp,
+        "current_tokens": tokens,
+        "limit": limit,
+        "pct_used": round(tokens / limit, 4) if limit > 0 else 1.0,
+        "next_compaction_estimate": int(settings.compact_at * limit),
+        "memcached_chunks": chunks[0],
+        "cold_storage_chunks": chunks[1],
+    }
+
+
+def _json(given: Any) -> Any:
+    try:
+        return msgspec.json.decode(given) if isinstance(given, str) else given
+    except msgspec.MsgspecError:
+        return None
+
+
+def _number(given: Any, otherwise: float) -> float:
+    return given if isinstance(given, int | float) and not isinstance(given, bool) else otherwise
+
+
+def _text(given: Any) -> str:
+    return given if isinstance(given, str) else ""
