@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlsplit
@@ -17,12 +18,13 @@ import msgspec
 from platformdirs import user_config_path, user_data_path
 
 from holdfast.capture.place import MARKER
-from holdfast.errors import Denied, Invalid
+from holdfast.errors import Denied, Invalid, NotFound
 from holdfast.model.compact import CompactSettings, ItemSettings, ManagerSettings
 from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.hooks import HookSettings
+from holdfast.model.knobs import Tables, turned
 from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
 from holdfast.model.tokens import TokenSettings
@@ -64,6 +66,8 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
     config = config_file().parent
     tables: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
     _overlay(tables, config / "config.toml", allowed=None)
+    for table, values in knobs(config / KNOBS_FILE).items():
+        tables[table].update(values)
     if root is not None:
         _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
     complete = _complete(tables["complete"])
@@ -87,16 +91,76 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
     )
 
 
+#: the knobs of a context manager, beside the user's own settings
+KNOBS_FILE = "context-config.yaml"
+_LARGEST_FILE = 1 << 20
+
+
+def knobs(path: Path, must: bool = False) -> Tables:
+    """What a file of knobs sets, by table; errors name the file and the line."""
+    tables: Tables = {"compact": {}, "manager": {}}
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if must:
+            raise NotFound(f"there is no {path}") from None
+        return tables
+    except OSError as exc:
+        raise Denied(f"{path} cannot be read: {exc.strerror}") from exc
+    if len(data) > _LARGEST_FILE:
+        raise Invalid(f"{path} is larger than a file of settings is")
+    for line, name, value in _pairs(data, path):
+        turned(tables, name, value, f"{path}:{line}")
+    return tables
+
+
+def _pairs(data: bytes, path: Path) -> Iterator[tuple[int, str, Any]]:
+    """The lines of a YAML file that is one plain table, or has one called `context`."""
+    import yaml
+
+    try:
+        root = yaml.compose(data, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        mark = getattr(exc, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark is not None else str(path)
+        said = getattr(exc, "problem", None) or "this is no text"
+        raise Invalid(f"{where}: not valid YAML: {said}") from exc
+    inner = [v for k, v in root.value if k.value == "context"] if _is_table(root) else []
+    root = inner[0] if inner else root
+    if root is None:
+        return
+    if not _is_table(root):
+        raise Invalid(f"{path}:{root.start_mark.line + 1}: a table of knobs is meant, NAME: value")
+    for key, value in root.value:
+        line = key.start_mark.line + 1
+        if not isinstance(value, yaml.ScalarNode):
+            raise Invalid(f"{path}:{line}: {key.value} is one value, not a list or a table")
+        try:
+            made = yaml.constructor.SafeConstructor().construct_object(value)
+        except (yaml.YAMLError, ValueError, OverflowError) as exc:
+            raise Invalid(f"{path}:{line}: {key.value} has no value that can be read") from exc
+        yield line, str(key.value), made
+
+
+def _is_table(node: Any) -> bool:
+    return getattr(node, "id", "") == "mapping"
+
+
 def _manager(table: dict[str, Any]) -> ManagerSettings:
     """The table, its folders as whole paths."""
-    moved = {}
+    return moved(msgspec.convert(table, ManagerSettings))
+
+
+def moved(of: ManagerSettings) -> ManagerSettings:
+    """The same with whole paths; Invalid for one that is none."""
+    whole = {}
     for name in ("cold_path", "log_path"):
-        if given := table.get(name):
+        if given := getattr(of, name):
             path = Path(given).expanduser()
             if not path.is_absolute():
                 raise Invalid(f"manager.{name} is the whole path of a folder, not {given!r}")
-            moved[name] = os.fspath(path)
-    return msgspec.convert({**table, **moved}, ManagerSettings)
+            whole[name] = os.fspath(path)
+    return msgspec.structs.replace(of, **whole)
 
 
 def agent_at_work() -> str | None:

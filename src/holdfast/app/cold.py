@@ -157,6 +157,11 @@ class ColdStorage:
 
     # ---- copies ----------------------------------------------------------------------------
 
+    @property
+    def folder(self) -> str:
+        """Where copies lie."""
+        return self._files.root
+
     def path(self, chunk: ColdChunk) -> str:
         """Where the copy of a chunk lies."""
         return self.place(chunk.session_id, chunk.id)

@@ -29,7 +29,7 @@ KINDS = frozenset(
         "chunk_expired",
         "epoch_started",
         "context_assembled",
-        "system_event",
+        "signal_observed",
     }
 )
 #: what a host's report of its own window says it is
@@ -83,7 +83,7 @@ def lines(
     if event.kind == "context_assembled":
         told = _shown(told, _text(said.get("epoch")), said)
         return list(_assembled(event, said, told, settings)), told
-    if event.kind == "system_event" and said.get("status") == HEALTH:
+    if event.kind == "signal_observed" and said.get("signal") == HEALTH:
         return [_reported(event, said, told, settings)], told
     return [], told
 

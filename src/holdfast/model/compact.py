@@ -105,6 +105,12 @@ class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_recovery: bool = True
     #: for each context, in context-health.jsonl
     log_health: bool = True
+    #: `holdfast.manager` compacts by itself when that is due, instead of saying so
+    auto_compact: bool = False
+    #: what is less like the prompt than this is not like it at all; of `holdfast.manager`
+    min_score: Weight = 0.05
+    #: kept for tools that read it; summaries are written by rule
+    summary_model: str = ""
 
 
 class ItemSettings(msgspec.Struct, frozen=True, kw_only=True):

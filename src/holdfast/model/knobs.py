@@ -1,0 +1,67 @@
+"""The knobs of context-config.yaml, under the names they have there, and the settings they are.
+
+Names are read in any case. What is not a knob is refused; a repository's file is never looked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from holdfast.errors import Invalid
+
+from .compact import CompactSettings, ManagerSettings
+
+#: a knob, its table and its setting
+KNOBS: dict[str, tuple[str, str]] = {
+    "COMPACTION_TRIGGER_PCT": ("compact", "compact_at"),
+    "MAX_CONTEXT_PCT": ("compact", "most"),
+    "AUTO_COMPACT": ("manager", "auto_compact"),
+    "RELEVANCE_CUTOFF": ("compact", "drop"),
+    "THRESHOLD_KEEP": ("compact", "keep"),
+    "RELEVANCE_KEEP_THRESHOLD": ("compact", "keep"),
+    "RECENCY_BONUS": ("compact", "recency"),
+    "IMPORTANCE_BOOT": ("compact", "importance"),
+    "IMPORTANCE_BONUS": ("compact", "importance"),
+    "MIN_CHUNKS_TO_KEEP": ("compact", "recent"),
+    "MEMFAS_MIN_SCORE": ("manager", "min_score"),
+    "MEMFAS_WEIGHT": ("compact", "similarity"),
+    "CURATION_TRIGGER_PCT": ("compact", "curate_at"),
+    "COLD_STORAGE_ENABLED": ("compact", "cold"),
+    "COLD_STORAGE_PATH": ("manager", "cold_path"),
+    "RECOVERABLE_FOR_DAYS": ("compact", "cold_days"),
+    "RECOVERABLE_DAYS": ("compact", "cold_days"),
+    "SUMMARIZE_MEDIUM_CHUNKS": ("compact", "summarize"),
+    "SUMMARY_TARGET_TOKENS": ("compact", "summary_tokens"),
+    "SUMMARY_MODEL": ("manager", "summary_model"),
+    "LOG_PATH": ("manager", "log_path"),
+    "LOG_COMPACTION": ("manager", "log_compaction"),
+    "LOG_CURATION": ("manager", "log_curation"),
+    "LOG_DROPS": ("manager", "log_drops"),
+    "LOG_RECOVERY": ("manager", "log_recovery"),
+    "LOG_HEALTH": ("manager", "log_health"),
+}
+_KINDS: dict[str, Any] = {"compact": CompactSettings, "manager": ManagerSettings}
+Tables = dict[str, dict[str, Any]]
+
+
+def turned(tables: Tables, name: str, value: Any, where: str) -> None:
+    """Set what a knob stands for; `where` is said when it cannot be."""
+    knob = KNOBS.get(name.upper()) if isinstance(name, str) else None
+    if knob is None:
+        raise Invalid(f"{where}: {name} is no knob; there are {', '.join(KNOBS)}")
+    table, field = knob
+    try:
+        msgspec.convert({field: value}, _KINDS[table])
+    except msgspec.ValidationError as exc:
+        said = str(exc).split(" - at")[0]
+        raise Invalid(f"{where}: {name} cannot be {value!r}: {said}") from exc
+    if tables[table].setdefault(field, value) != value:
+        raise Invalid(f"{where}: {name} and another name for it say different things")
+
+
+def named(compact: CompactSettings, manager: ManagerSettings) -> dict[str, Any]:
+    """Every knob and what it is set to."""
+    of = {"compact": compact, "manager": manager}
+    return {name: getattr(of[table], field) for name, (table, field) in KNOBS.items()}
