@@ -25,7 +25,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from holdfast import settings
-from holdfast.app import hosting
+from holdfast.app import hosting, managing
 from holdfast.app.open import locate, opened_in
 from holdfast.capture.origin import person
 from holdfast.compact.hosted import pieces
@@ -102,7 +102,9 @@ class ContextManager:
         given = {name: os.path.abspath(path) for name, path in paths.items() if path is not None}
         chosen = _turned(chosen, config_path, {**given, **more})
         self._hf = opened_in(found, chosen, now or _clock, person() if user is None else user)
-        self._session = self._hf.session(agent=agent, session_id=session_id).start()
+        self._session = self._hf.session(
+            agent=agent, session_id=session_id, skill=managing.HOSTED
+        ).start()
         self._get = get_context or list
         self._hosting = hosting.Hosting(
             self._session, self._get, set_context or (lambda _: None), get_token_count

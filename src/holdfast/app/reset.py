@@ -9,6 +9,7 @@ from holdfast.capture.disk import Disk
 from holdfast.capture.layout import LOCK
 from holdfast.capture.lock import Lock
 from holdfast.capture.stamp import timestamp
+from holdfast.engines.files.beside import drop_moved
 from holdfast.engines.files.trouble import translated
 from holdfast.errors import Conflict, Denied, NotFound
 
@@ -47,6 +48,7 @@ def reset(
             kept = chain_files(chosen, project_id) + ending
             if os.path.exists(kept):
                 disk.replace(kept, f"{kept}.{stamp}")
+        drop_moved(disk, aside)  # made from the log, and of nobody's use without it
         if purge:
             shutil.rmtree(aside)
     return "" if purge else aside

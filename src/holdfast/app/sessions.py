@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.errors import Conflict, Invalid, Limit, NotFound
+from holdfast.model.compactions import Pressure
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Draft
 from holdfast.model.sessions import (
@@ -30,6 +31,7 @@ from . import history, restored
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
+    from .session import Session
 
 #: a session that spans more of the log has its tokens counted in its latest events and estimated
 #: before them
@@ -127,6 +129,21 @@ def _chosen(reading: Reading, session_id: str | None, user: str, agent: str | No
     return found
 
 
+def resumed(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> Session:
+    """The same, to go on with."""
+    info = chosen(hf, session_id, user, agent)
+    if info.agent is None:
+        raise Invalid(f"session {info.id} is no agent's; name one that is")
+    return _session(hf, info.id, user, info.agent)
+
+
+def _session(hf: Holdfast, session_id: str, user: str, agent: str) -> Session:
+    """A session that is there, whatever it is called."""
+    from .session import Session
+
+    return Session(hf, agent=agent, user=user, session_id=session_id)
+
+
 def state(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionState:
     """Everything a session knows about its own work."""
     return hf.views.read(
@@ -152,6 +169,7 @@ def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
         retrieved=tuple(one.id for one in shown if one.kind in _RETRIEVED)[-_LATEST:],
         compacted=given.compacted,
         past=given.past,
+        pressure=_pressure(hf, found.info),
     )
 
 
@@ -215,6 +233,13 @@ def _tokens(hf: Holdfast, of: SessionInfo) -> tuple[int, bool]:
         whole = True
     counted = sum(count(event.words) for event in latest)
     return (counted, True) if whole else (round(counted / max(len(latest), 1) * of.events), False)
+
+
+def _pressure(hf: Holdfast, of: SessionInfo) -> Pressure | None:
+    """How full its window is; None for a session of no agent, which has none."""
+    if of.agent is None or of.user is None:
+        return None
+    return _session(hf, of.id, of.user, of.agent).pressure()
 
 
 def _seconds(of: SessionInfo) -> float:

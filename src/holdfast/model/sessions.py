@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from .compactions import Pressure
+
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One conversation of one agent, seen from outside."""
@@ -178,6 +180,8 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     compacted: int = 0
     #: our own compaction that holds, empty for none
     past: str = ""
+    #: how full its window is; None where it has none
+    pressure: Pressure | None = None
 
 
 class Restored(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,14 @@
 """The command line: `holdfast <verb>`. Every verb takes `--json` for machines."""
 
 from . import (  # noqa: F401  (they add their commands)
+    cold,
     commands,
     context,
     docs,
     hook,
     install,
     items,
+    manager,
     mcp,
     memories,
     recall,

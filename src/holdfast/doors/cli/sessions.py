@@ -10,6 +10,7 @@ from rich.text import Text
 
 from holdfast.app import rebuild as rebuild_app
 from holdfast.errors import Invalid
+from holdfast.model.compactions import Pressure
 from holdfast.model.memories import Memory, as_dict
 from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
 
@@ -194,9 +195,19 @@ def show_status(found: SessionStatus) -> None:
         ("retrieved", "\n".join(found.retrieved) or "nothing"),
         ("last context", found.last_pack or "none"),
         ("compaction", f"by its host, event {found.compacted}" if found.compacted else "none"),
+        ("window", _window(found.pressure)),
         ("snapshot", f"event {found.snapshot_seq} of {found.through}"),
     ]
     show.table(("status", ""), [row for row in rows if row[1] != ""])
+
+
+def _window(full: Pressure | None) -> str:
+    """How full a window is, and when the next compaction will be."""
+    if full is None:
+        return ""
+    turns = "" if full.turns_left is None else f", about {show.count(full.turns_left, 'turn')} away"
+    used = f"{full.tokens:,} of {full.limit:,} tokens, {full.pct:.0%}, {full.band}"
+    return f"{used}; next compaction at {full.next_at:,}{turns}"
 
 
 def _show_state(state: SessionState) -> None:

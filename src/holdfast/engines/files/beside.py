@@ -152,10 +152,18 @@ def places(disk: Disk, folder: str) -> list[str]:
 
 def drop(disk: Disk, folder: str) -> None:
     """Remove every file of these folders, wherever they lie."""
-    own = [os.path.join(folder, name) for name in (COLD, LOGS)]
-    for root in [*own, *places(disk, folder)]:
+    for name in (COLD, LOGS):
+        for path in _files(os.path.join(folder, name)):
+            with suppress(FileNotFoundError):
+                disk.unlink(path)
+    drop_moved(disk, folder)
+
+
+def drop_moved(disk: Disk, folder: str) -> None:
+    """Remove those that do not lie in the project's own folder."""
+    for root in places(disk, folder):
         for path in _files(root):
-            if root in own or path.endswith(_ENDINGS):
+            if path.endswith(_ENDINGS):
                 with suppress(FileNotFoundError):
                     disk.unlink(path)
 

@@ -1,0 +1,206 @@
+"""Commands about what leaves a window: compact, cold list, cold show, cold expire, recover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from cyclopts import App, Parameter
+
+from holdfast.app import managing, sessions
+from holdfast.model.cold import Cold, ColdChunk
+from holdfast.model.compactions import Compaction
+
+from . import show
+from .program import DEFAULT, PLAIN, Common, app, opened
+from .sessions import MINE, Whose
+
+cold = App(name="cold", help="What left the windows of sessions.", default_parameter=PLAIN)
+app.command(cold)
+
+Session = Annotated[str | None, Parameter(help="Default: the one that was active last.")]
+Some = Annotated[int, Parameter(help="The most to list.")]
+
+
+@app.command
+def compact(  # noqa: PLR0913  (every option by its name)
+    *,
+    prompt: str = "",
+    to: int | None = None,
+    window: int | None = None,
+    model: str = "",
+    strategy: str | None = None,
+    session: Session = None,
+    whose: Whose = MINE,
+    common: Common = DEFAULT,
+) -> int:
+    """Make room in the window of a session. What leaves keeps a handle and comes back verbatim.
+
+    Parameters
+    ----------
+    prompt
+        What is asked now: what is about it stays.
+    to
+        So many tokens of the conversation may stay. Default: the share the settings say.
+    window
+        The whole window, in tokens. Default: the model's.
+    model
+        Whose window it is, and who counts the tokens.
+    strategy
+        adaptive, sliding_window, token_truncation or recursive_summarization.
+    """
+    how = {"prompt": prompt, "to": to, "window": window, "model": model, "strategy": strategy}
+    with opened(common) as hf:
+        made = managing.compact(hf, session, whose.user, whose.agent, **how)
+        show_compaction(made, common)
+    return 0
+
+
+def show_compaction(made: Compaction | None, common: Common) -> None:
+    """What a compaction did, or that there was nothing to do."""
+    if common.json:
+        show.as_json(made)
+        return
+    if made is None:
+        show.say("Nothing would leave; the window is as it was.")
+        return
+    verdicts = [one.verdict for one in made.decided]
+    show.say(
+        f"{made.tokens_before:,} tokens became {made.tokens_after:,}: "
+        f"{verdicts.count('keep')} chunks stay, {verdicts.count('summarize')} are summarised, "
+        f"{verdicts.count('drop')} left."
+    )
+    rows = [
+        (one.id, one.verdict, one.why, f"{one.score:.2f}", one.tokens)
+        for one in made.decided
+        if one.verdict != "keep"
+    ]
+    show.table(("chunk", "what", "why", "score", "tokens"), rows)
+
+
+@cold.command(name="list")
+def list_(
+    *,
+    session: Annotated[str | None, Parameter(help="Only what left this session.")] = None,
+    expired: bool = False,
+    limit: Some = 100,
+    whose: Whose = MINE,
+    common: Common = DEFAULT,
+) -> int:
+    """List what left, what was dropped last first.
+
+    Parameters
+    ----------
+    expired
+        Also what ran out; its handle still shows it.
+    """
+    with opened(common) as hf:
+        found = hf.cold.list(
+            session, agent=whose.agent, user=whose.user, expired=expired, limit=limit
+        )
+        show_chunks(found, common)
+    return 0
+
+
+def show_chunks(found: Sequence[ColdChunk], common: Common) -> None:
+    """Chunks as a table."""
+    if common.json:
+        show.as_json(found)
+    elif not found:
+        show.say("Nothing is cold: no compaction dropped anything, or it ran out.")
+    else:
+        show.table(
+            ("chunk", "session", "dropped", "why", "score", "tokens", "state"),
+            [
+                (
+                    one.id,
+                    one.session_id,
+                    show.moment(one.at),
+                    one.reason,
+                    f"{one.score:.2f}",
+                    one.tokens,
+                    _state(one),
+                )
+                for one in found
+            ],
+        )
+
+
+def _state(one: ColdChunk) -> str:
+    if one.expired:
+        return f"ran out {show.moment(one.expired)}"
+    back = f", back {show.moment(one.recovered)}" if one.recovered else ""
+    return f"until {show.moment(one.until)}{back}"
+
+
+@cold.command(name="show")
+def show_(chunk_id: str, /, *, whose: Whose = MINE, common: Common = DEFAULT) -> int:
+    """Show what left, verbatim; nothing is recorded.
+
+    Parameters
+    ----------
+    chunk_id
+        Its id, as `holdfast cold list` shows it.
+    """
+    with opened(common) as hf:
+        show_cold(hf.cold.get(chunk_id, user=whose.user, agent=whose.agent), common)
+    return 0
+
+
+def show_cold(found: Cold, common: Common) -> None:
+    """A chunk with its content."""
+    if common.json:
+        show.as_json(found)
+        return
+    if found.note:
+        show.warn(found.note)
+    show.page(found.content)
+
+
+@cold.command
+def expire(
+    *,
+    dry_run: Annotated[bool, Parameter(help="Only say what would run out.", negative=())] = False,
+    user: Annotated[str | None, Parameter(help="Whose. Default: yours.")] = None,
+    common: Common = DEFAULT,
+) -> int:
+    """Remove copies that nobody came back for in time, and take them out of recall."""
+    with opened(common) as hf:
+        done = hf.cold.expire(dry_run=dry_run, user=user)
+        if common.json:
+            show.as_json(done)
+        elif done.paused:
+            show.say(f"Nothing runs out: {done.paused}.", "yellow")
+        else:
+            verb = "would run out" if dry_run else "ran out"
+            show.say(f"{show.count(len(done.chunks), 'chunk')} {verb}.")
+    return 0
+
+
+@app.command
+def recover(
+    chunk_id: str,
+    /,
+    *,
+    prompt: Annotated[str, Parameter(help="What it is needed for.")] = "",
+    whose: Whose = MINE,
+    common: Common = DEFAULT,
+) -> int:
+    """Bring back what left, verbatim; that it was needed is recorded.
+
+    Parameters
+    ----------
+    chunk_id
+        Its id, as `holdfast cold list` shows it.
+    """
+    with opened(common) as hf:
+        chunk = hf.cold.find(chunk_id, whose.user or hf.user, whose.agent)
+        s = sessions.resumed(hf, chunk.session_id, chunk.user or hf.user, chunk.agent)
+        show_cold(s.recover(chunk_id, prompt=prompt), common)
+    return 0
+
+
+def plain(found: msgspec.Struct) -> list[tuple[str, str]]:
+    """The fields of something as rows."""
+    return [(n.replace("_", " "), show.all_of(v)) for n, v in msgspec.to_builtins(found).items()]

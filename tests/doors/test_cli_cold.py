@@ -1,0 +1,107 @@
+"""The commands about what leaves a window, as a person, a machine and cron use them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.manager import ContextManager
+from tests.app.test_cold import talk
+from tests.doors.test_cli import Ran, run  # noqa: F401  (a fixture)
+
+
+@pytest.fixture
+def project(run: Any) -> Any:  # noqa: F811
+    run("init")
+    with holdfast.open() as hf:
+        s = hf.session(agent="coder", session_id="one").start()
+        talk(s)
+    return run
+
+
+def test_what_leaves_is_listed_shown_recovered_and_runs_out(project: Any) -> None:
+    assert "Nothing is cold" in project("cold", "list").out
+    ran: Ran = project("compact", "--to", "600", "--prompt", "database", "--json")
+    dropped = [one["id"] for one in ran.json["decided"] if one["verdict"] == "drop"]
+    assert dropped
+    assert "Nothing would leave" in project("compact", "--to", "90000").out
+    listed = project("cold", "list", "--json").json
+    assert {one["id"] for one in listed} == set(dropped)
+    assert dropped[0] in project("cold", "list", "--session", "one").out
+    assert project("cold", "list", "--session", "other", "--json").json == []
+    shown = project("cold", "show", dropped[0])
+    assert "zebra" in shown.out
+    assert project("cold", "show", dropped[0], "--json").json["chunk"]["recovered"] is None
+    assert "zebra" in project("recover", dropped[0], "--prompt", "crossings").out
+    assert project("cold", "show", dropped[0], "--json").json["chunk"]["recovered"]
+    assert "back" in project("cold", "list").out
+    assert project("recover", "evt_never").code == 3
+    assert project("cold", "show", dropped[0], "--agent", "critic").code == 3
+    assert "0 chunks would run out" in project("cold", "expire", "--dry-run").out
+    assert project("cold", "expire", "--json").json["chunks"] == []
+
+
+def test_a_strategy_that_is_none_is_refused(project: Any) -> None:
+    ran = project("compact", "--strategy", "magic")
+    assert ran.code == 2
+    assert "adaptive" in ran.err
+    ran = project("compact", "--strategy", "token_truncation", "--to", "300", "--session", "one")
+    assert "left." in ran.out
+
+
+def test_status_shows_the_window(project: Any) -> None:
+    assert "next compaction at" in project("status").out
+    assert project("status", "--json").json["pressure"]["band"] == "calm"
+
+
+def test_a_session_in_which_nobody_spoke_has_a_window_too(project: Any) -> None:
+    with holdfast.open() as hf:
+        s = hf.session(agent="quiet").start()
+        assert s.pressure().turns_left is None
+        s.assistant("to nobody")
+        assert s.pressure().tokens > 0
+    assert "next compaction at" in project("status", "--agent", "quiet").out
+
+
+def test_the_manager_s_commands(project: Any, tmp_path: Path) -> None:
+    assert project("manager", "compact", "--now", "--json").code == 0
+    project("compact", "--to", "600")
+    status = project("manager", "status", "--json").json
+    assert status["session_id"] == "one"
+    assert status["cold_storage_chunks"] > 0
+    assert status["last_compaction"]["event"] == "compaction_triggered"
+    assert "Logs:" in project("manager", "status").out
+    drops = project("manager", "drops", "--session", "one", "--json").json
+    assert len(drops) == status["cold_storage_chunks"]
+    assert project("manager", "cold-storage", "list", "--json").json == drops
+    back = project("manager", "recover", "--chunk-id", drops[0]["id"])
+    assert "zebra" in back.out or "painted" in back.out
+    assert project("manager", "reset").code != 0
+    assert "set aside" in project("manager", "reset", "--force").out
+    assert project("manager", "status").code == 3
+
+
+@pytest.mark.parametrize(
+    ("share", "code"), [("0.5", 0), ("0.0001", 10), ("> 0.0001", 10), ("2", 2), ("x", 2)]
+)
+def test_cron_hears_of_a_full_window_by_the_exit_code(project: Any, share: str, code: int) -> None:
+    assert project("manager", "health", "--notify-if-pct", share).code == code
+    assert project("manager", "health", "--json").code == 0
+
+
+def test_a_window_that_a_host_holds_is_reported_as_the_host_did(
+    project: Any, tmp_path: Path
+) -> None:
+    ctx = ContextManager(
+        tmp_path / "m.json", get_context=lambda: ["a" * 400], get_token_count=lambda: 700
+    )
+    ctx.before_response(1_000)
+    where = ("--home", str(tmp_path / "m.holdfast"), "--project", "context-manager")
+    found = project("manager", "health", "--notify-if-pct", "0.5", "--json", *where)
+    assert (found.code, found.json["current_tokens"], found.json["limit"]) == (10, 700, 1_000)
+    assert found.json["band"] == "compact"
+    assert "held by its host" in project("manager", "compact", *where).err
+    ctx.session_end()
