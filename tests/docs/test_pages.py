@@ -41,7 +41,10 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
         exec(compile(block, "README.md", "exec"), {})
 
 
-@pytest.mark.parametrize(("name", "count"), [("memory.md", 3), ("context.md", 4), ("items.md", 3)])
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [("memory.md", 3), ("context.md", 4), ("items.md", 3), ("compaction.md", 4)],
+)
 def test_the_code_in_a_page_runs(
     name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -51,6 +54,7 @@ def test_the_code_in_a_page_runs(
     page = (ROOT / "docs" / name).read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == count
+    monkeypatch.chdir(tmp_path)
     exec(compile("".join(blocks), name, "exec"), {})
 
 
