@@ -353,3 +353,23 @@ def test_everything_is_saved_before_a_window_that_is_nearly_full_is_compacted(
     (saved,) = [event for event in hf.events() if event.kind == "checkpoint_saved"]
     s.resume_from(saved.event_id)
     assert "question 2:" in s.context("what was the third?", window=100_000, budget=0).text
+
+
+def test_what_a_prompt_needs_comes_back_by_itself_and_that_is_written_down(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    secret = s.user("The otter keeps the vault keys under the third stone.")
+    worked(s, 14)
+    compacted(s, "the cart", to=500, window=4_000)
+    assert "third stone" not in s.context("the cart", window=4_000, budget=0).text
+    pack = s.context("where does the otter keep the vault keys?", window=4_000, budget=600)
+    assert "under the third stone" in pack.text
+    back = [event.payload for event in hf.events() if event.kind == "chunk_recovered"]
+    assert [(one["chunk"], one["how"], one["pack"]) for one in back][-1] == (
+        secret.event_id,
+        "auto",
+        pack.id,
+    )
+    assert s.recover(secret.event_id).content.endswith("under the third stone.")
+    assert hf.replay(pack.id).text == pack.text

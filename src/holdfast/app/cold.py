@@ -22,6 +22,7 @@ from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
 from holdfast.model.cold import Cold, ColdChunk, Copy, Expiry
 from holdfast.model.events import Damage, Draft, Event
+from holdfast.model.packs import Shown
 from holdfast.views.cold import ColdRow, ColdView, Dropped, compaction_key, dropped
 from holdfast.views.runner import Reading
 from holdfast.views.view import within
@@ -31,6 +32,7 @@ from .bodies import pieces
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
+    from .session import Session
 
 _VIEW = ColdView()
 #: chunks of a list
@@ -340,29 +342,40 @@ class ColdStorage:
 def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) -> Cold:
     """A chunk by its id; written down, because what is asked for was dropped too soon."""
     found = hf.cold.get(chunk_id, user=whose[0], agent=whose[1])
-    chunk = found.chunk
-    hf.record(
-        [
-            Draft(
-                type="chunk_recovered",
-                payload={
-                    "chunk": chunk.id,
-                    "compaction": chunk.compaction,
-                    "how": "asked",
-                    "score": chunk.score,
-                    "prompt": prompt,
-                    "tokens": chunk.tokens,
-                },
-                origin="system",
-                session_id=chunk.session_id,
-                agent=chunk.agent,
-                user=chunk.user,
-                sources=(chunk.id,),
-            )
-        ]
-    )
+    hf.record([came_back(found.chunk, prompt, "asked")])
     hf.activity.follow()
     return replace(found, chunk=hf.cold.find(chunk_id, *whose))
+
+
+def came_back(chunk: ColdChunk, prompt: str, how: str, pack: str = "") -> Draft:
+    """That a chunk was needed again: asked for, or by itself in a context."""
+    said = {
+        "chunk": chunk.id,
+        "compaction": chunk.compaction,
+        "how": how,
+        "score": chunk.score,
+        "prompt": prompt,
+        "tokens": chunk.tokens,
+    }
+    return Draft(
+        type="chunk_recovered",
+        payload={**said, "pack": pack} if pack else said,
+        origin="system",
+        session_id=chunk.session_id,
+        agent=chunk.agent,
+        user=chunk.user,
+        sources=(chunk.id,),
+    )
+
+
+def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: str) -> None:
+    """Write down which cold chunks of a session a context brought back."""
+    hf = s._hf
+    seqs = [one.seq for one in shown if one.kind == "turn" and not one.project]
+    cold = hf.cold.list(s.id, agent=s.agent, user=s.principal) if seqs else []
+    back = [one for one in cold if any(one.first <= seq <= one.last for seq in seqs)]
+    if back:
+        hf.record([came_back(one, prompt, "auto", pack) for one in back])
 
 
 def _newest(hf: Holdfast) -> str:

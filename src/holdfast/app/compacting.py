@@ -69,7 +69,10 @@ class Compactor:
             known = known_of(self._s)
             events = window(self._s, known, self._earlier(known))
             made = self._made(known, events, prompt, room, trigger)
-            if made is None or self._recorded(made, events):
+            if made is None:
+                return None
+            if self._recorded(made, events):
+                self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
                 return made
         raise Conflict("this session is compacted all the time; try again")
 

@@ -27,6 +27,7 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting
 from .assembling import Sheet
+from .cold import came_back_by_itself
 from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
@@ -70,6 +71,8 @@ class Composer:
         if self._overtaken(known.last_pack, position, first):
             return None
         elsewhere(self._s, made.chosen.shown)
+        if made.epoch.past:
+            came_back_by_itself(self._s, made.chosen.shown, self._wanted.query, pack.id)
         self._s.watching.append(citing.Watch(_given(made.found, made.chosen.shown)))
         return pack
 

@@ -93,10 +93,7 @@ class Filling:
             self._s.checkpoint(why)
         compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
         room = Room(tokens=self._target, window=self._wanted.window)
-        made = compactor.compact(self._wanted.query, room, why)
-        if made is not None:
-            self._s._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
-        return made
+        return compactor.compact(self._wanted.query, room, why)
 
     # ---- what recall put in ----------------------------------------------------------------
 

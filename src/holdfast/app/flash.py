@@ -51,6 +51,7 @@ class SessionFlash:
         chosen = _hot_only(hf.settings.compact)
         room = Room(tokens=int(chosen.compact_to * limit), window=limit)
         made = Compactor(s, turns, hf.counter(model).count, chosen).compact("", room, _WHAT)
+        hf.activity.follow()
         tiers = list(saved.tiers.values())
         return FlashSave(
             checkpoint_id=saved.id,

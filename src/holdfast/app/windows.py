@@ -73,9 +73,7 @@ class SessionCompacting:
         room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
         made = compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
-        if made is not None:
-            hf.cold.bring(s.id, s.principal, s.agent)
-            hf.activity.follow()
+        hf.activity.follow()
         return made
 
     def recover(self, chunk_id: str, *, prompt: str = "") -> Cold:
