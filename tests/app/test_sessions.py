@@ -362,6 +362,18 @@ def test_of_racing_writers_exactly_one_wins_each_version(hf: holdfast.Holdfast) 
     assert len(won) + len(lost) == 80
 
 
+def test_who_won_is_known_however_many_changes_came_since(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder").start()
+    before = s.scratchpad()
+    mine = s.record("state_updated", {"state": {"n": 1}, "expect": 0}, origin="agent")
+    late = s.record("state_updated", {"state": {"n": 2}, "expect": 0}, origin="agent")
+    for n in range(40):
+        s.update_state({"n": n})
+    assert mine.event_id not in s.scratchpad().winners
+    assert s._won(mine, before, s.scratchpad())
+    assert not s._won(late, before, s.scratchpad())
+
+
 # ---- looking back -------------------------------------------------------------------------------
 
 

@@ -190,6 +190,7 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
     "checkpoint": lambda s, one: s.checkpoint(),
     "saved_context": lambda s, one: refused(partial(s.saved_context, one)),
     "resume_from": lambda s, one: refused(partial(s.resume_from, one)),
+    "recover": lambda s, one: refused(partial(s.recover, one)),
     "pressure": lambda s, one: s.pressure(window=400),
     "check": lambda s, one: s.check(),
     "tools": lambda s, one: s.tools(),

@@ -13,6 +13,7 @@ from holdfast.model.compactions import BANDS, Compaction, Curation
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
 
+from . import workflows
 from .assembling import Sheet
 from .compacting import Compactor, Room
 from .wanting import Wanted
@@ -50,7 +51,7 @@ class Filling:
         self._wanted = wanted
         #: not for whoever only looks at a session
         self._may = may
-        self._settings = s._hf.settings.compact
+        self._settings = workflows.compaction(s)
         #: without a window, the conversation may take half of it
         self._limit = wanted.window or 2 * wanted.compose.history_tokens
 

@@ -14,8 +14,9 @@ from holdfast.model.events import Draft, Event
 from holdfast.model.memories import Memory
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
 from holdfast.views import state as views
+from holdfast.views.scratchpad import Scratchpads
 
-from . import citing, given, history, memories, sessions
+from . import citing, given, history, memories, sessions, workflows
 from .flash import SessionFlash
 from .items import Items
 from .recalling import SessionRecalling
@@ -62,6 +63,7 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
         """Begin, or go on with the session of this id, its whole state at hand."""
         said = {**self._details, "resumed": True} if self._known() else self._details
         self._over = False
+        workflows.of(self)  # a prompt file that cannot be read is named before anything begins
         self.record("session_started", said, origin="system", at=at)
         self._hf.documents.follow()
         return self
@@ -165,12 +167,24 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
         said = {"state": dict(changes)} | ({} if expect is None else {"expect": expect})
         event = self._say("state_updated", "agent", said, more)
         pad = self.scratchpad()
-        if event.event_id not in pad.winners:
+        if not self._won(event, before, pad):
             raise Conflict(
                 f"another writer was faster: the scratchpad is at version {pad.version}; "
                 "read it again and decide anew"
             )
         return pad
+
+    def _won(self, event: Event, before: Scratchpad, after: Scratchpad) -> bool:
+        """Did a change of the scratchpad take effect?"""
+        if event.event_id in after.winners or after.version - before.version < len(after.winners):
+            return event.event_id in after.winners
+        # so many changes came in between that the scratchpad does not remember this one: the log does
+        view, pad = Scratchpads(), Scratchpad()
+        (key,) = view.keys(event)
+        for one in history.session_events(self._hf, self.info(), before=event.event_seq + 1):
+            if one.kind in view.kinds and not one.erased:
+                pad = view.apply({key: pad}, one).get(key, pad)
+        return event.event_id in pad.winners
 
     def remember(self, text: str = "", **fields: Any) -> Memory:
         """Learn something for good, as this agent: trust 2, or that of the least of its sources.

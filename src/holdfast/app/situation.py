@@ -28,7 +28,7 @@ from holdfast.views import state as views
 from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import Reading
 
-from . import history, keeping, recall, retrieve
+from . import history, keeping, recall, retrieve, workflows
 from .asking import Asked, latest, mended, wanted_by
 from .memories import now
 from .showing import Showing
@@ -84,8 +84,8 @@ def found_for(s: Session, wanted: Wanted, seen: Seen, room: int) -> Found:
     found, repeated = recall.found_beside(
         hf, query, most, seen.asked(s), doubtful, wanted.recall, seen.said
     )
-    hits = [hit for hit in (*found.hits, *repeated) if _concerns(hit, wanted)]
-    return replace(found, hits=tuple(hits))
+    hits = tuple(hit for hit in (*found.hits, *repeated) if _concerns(hit, wanted))
+    return replace(found, hits=workflows.recalled(workflows.of(s), hits))
 
 
 def _concerns(hit: Hit, wanted: Wanted) -> bool:

@@ -21,7 +21,7 @@ from holdfast.model.compose import window_of
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
-from . import cold, compactions
+from . import cold, compactions, workflows
 from .compacting import Compactor, Room, known_of, window
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SessionCompacting:
         """
         s = cast("Session", self)
         s.check()
-        hf, chosen = s._hf, chosen_by(s._hf.settings.compact, strategy)
+        hf, chosen = s._hf, chosen_by(workflows.compaction(s), strategy)
         limit = limit_of(hf, window, model)
         room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)

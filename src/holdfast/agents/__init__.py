@@ -1,0 +1,1 @@
+"""Agents and what is written about their work: the front matter of workflows."""
