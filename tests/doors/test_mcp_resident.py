@@ -290,6 +290,23 @@ def test_a_session_goes_on_with_the_next_resident_without_a_wait(made: Project) 
     assert [kinds.count(one) for one in ("session_started", "session_ended")] == [1, 1]
 
 
+@pytest.mark.parametrize("next_one", [True, False])
+def test_a_session_ends_with_its_client_though_its_resident_ended_before(
+    made: Project, *, next_one: bool
+) -> None:
+    caller, other = away(made, lives=True), away(made)
+    session = decide(caller)
+    assert residents.stop(made.folder)
+    with holdfast.open(made.home, path=made.root) as hf:
+        assert hf.status(session).state.info.open
+    if next_one:
+        decide(other, client="d")
+    caller(LEAVE, {"client": "c"})
+    with holdfast.open(made.home, path=made.root) as hf:
+        assert hf.status(session).state.info.ended_because == "client left"
+    caller._own.close()
+
+
 def test_another_version_is_not_asked(made: Project) -> None:
     assert decide(away(made))
     assert decide(away(made, version=holdfast.__version__))

@@ -72,7 +72,7 @@ class Away:
         self._lock = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
         #: the session of each client, and whom of them this process serves
-        self._sessions: dict[str, str] = {}
+        self._sessions: dict[str, dict[str, str]] = {}
         self._here: set[str] = set()
 
     def __call__(self, operation: str, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,13 +81,12 @@ class Away:
         if operation == LEAVE:
             return self._leave(client, asked)
         with self._turn(client):
-            session = self._sessions.get(client)
-            full = {**asked, **self._process, **({"session": session} if session else {})}
+            full = {**asked, **self._process, **self._sessions.get(client, {})}
             if self._comes():
                 return self._there(operation, full, client)
             self._here.add(client)
             answer = self._own(operation, full)
-            self._keep(client, self._own.session_of(client))
+            self._keep(full, self._own.session_of(client))
             return answer
 
     @contextmanager
@@ -102,30 +101,32 @@ class Away:
         finally:
             turn.release()
 
-    def _keep(self, client: str, session: object) -> None:
-        """Remember a client's session, the latest last."""
+    def _keep(self, asked: Mapping[str, Any], session: object) -> None:
+        """Remember a client's session and in which name it is, the latest last."""
+        client = str(asked["client"])
         if isinstance(session, str):
             with self._lock:
                 self._sessions.pop(client, None)
-                self._sessions[client] = session
+                self._sessions[client] = {"session": session, "as": str(asked.get("as", ""))}
                 while len(self._sessions) > _MOST_KNOWN:
                     del self._sessions[next(iter(self._sessions))]
 
     def _leave(self, client: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """It leaves wherever it is; whoever does not answer finds out that its process is gone."""
+        """It leaves wherever it is; a resident that hangs finds out later that its process is gone."""
         with self._lock:
             self._turns.pop(client, None)
-            self._sessions.pop(client, None)
+            known = self._sessions.pop(client, None)
+        full = {**asked, **(known or {})}
         if client in self._here:
             self._here.discard(client)
-            self._own(LEAVE, asked)
-        if time.monotonic() >= self._not_before and os.path.isdir(self._folder):
+            self._own(LEAVE, full)
+        elif known is not None and time.monotonic() >= self._not_before:
             try:
-                resident.ask(self._folder, self._wanted(LEAVE, asked), in_seconds(_LEAVE))
+                resident.ask(self._folder, self._wanted(LEAVE, full), in_seconds(_LEAVE))
             except TimeoutError:
                 self._not_before = time.monotonic() + _AGAIN
             except (OSError, ValueError):
-                return {}  # it is gone, and with it whoever sat there
+                self._own(LEAVE, full)  # nobody is there who would end its session
         return {}
 
     # ---- at the resident -------------------------------------------------------------------
@@ -138,7 +139,7 @@ class Away:
             self._here.discard(client)
             self._own.hand_over(client)
         said = self._told(self._wanted(operation, asked))
-        self._keep(client, said.get("session"))
+        self._keep(asked, said.get("session"))
         if "error" in said:
             raise _kind(str(said["error"]))(str(said.get("message", "")))
         answer = said.get("answer")

@@ -82,7 +82,7 @@ class Desk:
         """
         key = str(asked["client"])
         if operation == LEAVE:
-            self._leave(key)
+            self._leave(key, asked)
             return {}
         if operation not in _DOES:
             raise Invalid(f"there is no operation {operation!r}")
@@ -176,9 +176,13 @@ class Desk:
             compat=self._compat,
         )
 
-    def _leave(self, key: str) -> None:
+    def _leave(self, key: str, asked: Mapping[str, Any]) -> None:
+        """It leaves; of one that was served elsewhere the session it had is ended."""
         with self._lock:
             seat = self._seats.pop(key, None)
+            if seat is None and asked.get("session"):
+                box = self._box(str(asked.get("as", "")), asked.get("session"))
+                seat = _Seat(box, self._clock())
         _close([seat] if seat is not None else [])
 
 
