@@ -26,6 +26,7 @@ from msgspec.structs import asdict, replace
 
 from holdfast import settings
 from holdfast.app import hosting, managing
+from holdfast.app.cold import EVERY
 from holdfast.app.open import locate, opened_in
 from holdfast.capture.origin import person
 from holdfast.compact.hosted import pieces
@@ -207,9 +208,9 @@ class ContextManager:
         named = _EVENTS.fullmatch(query.strip())
         if named is not None:
             first, last = int(named[1]), int(named[2])
-            cold = sorted(
-                hf.cold.list(s.id, agent=s.agent, expired=True), key=lambda one: one.first
-            )
+            cold = hf.cold.list(s.id, user=s.principal, agent=s.agent, expired=True, limit=EVERY)[
+                ::-1
+            ]
             ids = [one.id for one in cold if one.first <= last and one.last >= first]
             return [self.recover_chunk(one).content for one in ids]
         try:
@@ -240,15 +241,14 @@ class ContextManager:
         }
 
     def _status(self, limit: int) -> ContextStatus:
-        seen = self._at_work()
-        tokens = seen.used()
+        s, tokens = self._session, self._at_work().used()
         full = pressure(tokens, limit, self._hf.settings.compact)
         self._last = ContextStatus(
             current_tokens=tokens,
             max_tokens=limit,
             pct_used=tokens / limit,
             chunks_count=len(pieces(self._get())),
-            cold_storage_count=len(self._hf.cold.list(agent=self._session.agent)),
+            cold_storage_count=self._hf.cold.count(user=s.principal, agent=s.agent),
             needs_compaction=full.band in ("compact", "flash", "full"),
             last_compaction=self._last_compaction,
             band=full.band,

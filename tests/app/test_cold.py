@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.app.cold import ColdStorage
 from holdfast.compact.cold import verbatim
-from holdfast.errors import Erased, Invalid, NotFound
+from holdfast.errors import Damaged, Erased, Invalid, NotFound
 from holdfast.model.cold import ColdChunk
 from holdfast.model.events import Event
 from tests.faults.disks import Crash, FailingDisk, Fault
@@ -150,6 +150,25 @@ def test_a_damaged_copy_is_noticed_said_and_mended(hf: holdfast.Holdfast) -> Non
     path.unlink()
     assert "missing" in hf.cold.get(chunk.id, agent="coder").note
     assert path.read_bytes() == whole
+
+
+def test_where_the_log_is_damaged_the_copy_is_what_is_left(hf: holdfast.Holdfast) -> None:
+    chunks = dropped(hf)
+    chunk = chunks[-1]
+    whole, kept = hf.cold.get(chunk.id).content, Path(hf.cold.path(chunk)).read_bytes()
+    log = Path(hf.folder) / "events.ndjson"
+    at = log.read_bytes().index(f'"event_id":"{chunk.id}"'.encode())
+    log.write_bytes(log.read_bytes()[:at] + b"#" + log.read_bytes()[at + 1 :])
+    again = holdfast.open(Path(hf.settings.home), project="p", user="ana", now=hf.clock)
+    found = again.cold.get(chunk.id)
+    assert (found.content, "copy" in found.note) == (whole, True)
+    again.cold.rebuild()
+    assert Path(again.cold.path(chunk)).read_bytes() == kept
+    Path(again.cold.path(chunk)).unlink()
+    with pytest.raises(Damaged):
+        again.cold.get(chunk.id)
+    assert again.cold.get(chunks[0].id).note == ""
+    again.close()
 
 
 def test_copies_are_made_again_by_the_next_compaction_and_by_a_rebuild(

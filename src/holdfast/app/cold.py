@@ -20,14 +20,14 @@ from holdfast.capture.stamp import timestamp
 from holdfast.compact.cold import copy_of, decoded, encoded
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
-from holdfast.model.cold import Cold, ColdChunk, Copy, Expiry
-from holdfast.model.events import Damage, Draft, Event
+from holdfast.model.cold import Cold, ColdChunk, Expiry
+from holdfast.model.events import Draft, Event
 from holdfast.model.packs import Shown
 from holdfast.views.cold import ColdRow, ColdView, Dropped, compaction_key, dropped
 from holdfast.views.runner import Reading
 from holdfast.views.view import within
 
-from . import compactions, sessions
+from . import compactions, left, sessions
 from .bodies import pieces
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _VIEW = ColdView()
 #: chunks of a list
 _MOST = 1_000
+#: more than there are
+EVERY = 1 << 40
 #: a clock further past the newest event is not believed when it says that something ran out
 _PATIENCE = timedelta(days=30)
 
@@ -80,7 +82,7 @@ class ColdStorage:
         chunk = self.find(chunk_id, self._hf._whose(user), sessions.one_or_all(agent))
         generation = self._hf.log.head().generation
         try:
-            copy, note = self._copy(chunk)
+            copy, note = left.copied(self._hf, left.read(self._hf, chunk))
         except Damaged:
             return self._from_copy(chunk)
         if chunk.expired is None and self._hf.settings.compact.cold:
@@ -111,10 +113,9 @@ class ColdStorage:
                     return chunk
         raise lost
 
-    def count(self) -> int:
-        """How many chunks are cold in this project."""
-        rows = self._rows("")
-        return sum(1 for row in rows for one in self._chunks(row) if not one.expired)
+    def count(self, *, agent: str | None = None, user: str | None = None) -> int:
+        """How many chunks of a user's agents are cold."""
+        return len(self.list(agent=agent, user=user, limit=EVERY))
 
     # ---- running out -----------------------------------------------------------------------
 
@@ -136,26 +137,10 @@ class ColdStorage:
         due.sort(key=lambda one: (one.compaction, one.first))
         if not dry_run:
             for some in range(0, len(due), 1_000):
-                hf.record([self._ran_out(one) for one in due[some : some + 1_000]])
+                lately = left.each(hf, due[some : some + 1_000])
+                hf.record([_ran_out(one) for one in lately])
             self._removed(due)
         return Expiry(chunks=tuple(due), dry_run=dry_run)
-
-    def _ran_out(self, chunk: ColdChunk) -> Draft:
-        known = f"{chunk.compaction_id} {chunk.id}".encode()
-        return Draft(
-            type="chunk_expired",
-            payload={
-                "chunk": chunk.id,
-                "compaction": chunk.compaction,
-                "events": [event.event_id for event in self._events(chunk)[0]],
-            },
-            origin="system",
-            session_id=chunk.session_id,
-            agent=chunk.agent,
-            user=chunk.user,
-            # two who let it run out at the same time say it once
-            event_id=f"evt_expired_{sha256(known).hexdigest()[:40]}",
-        )
 
     # ---- copies ----------------------------------------------------------------------------
 
@@ -179,14 +164,16 @@ class ColdStorage:
         """
         if self._hf.settings.compact.cold:
             rows = self._rows(within(user, agent, session_id))
-            self._bring([one for row in rows for one in self._chunks(row)], only_missing=True)
+            chunks = [one for row in rows for one in self._chunks(row)]
+            self._bring(chunks, set(self._files.files(session_id)), only_missing=True)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
         """Make every copy anew that is not what the log says, remove what is none; how many are kept."""
         there = [one for row in self._rows("") for one in self._chunks(row)]
         wanted = there if self._hf.settings.compact.cold else []
-        kept = self._bring(wanted, only_missing=False, progress=progress)
-        for path in self._files.files():
+        files = set(self._files.files())
+        kept = self._bring(wanted, files, only_missing=False, progress=progress)
+        for path in files:
             if path not in kept and path.endswith((".jsonl", ".tmp")):
                 with suppress(HoldfastError):
                     self._files.remove(path)
@@ -195,29 +182,31 @@ class ColdStorage:
     def _bring(
         self,
         chunks: Sequence[ColdChunk],
+        there: set[str],
         *,
         only_missing: bool,
         progress: Callable[[int], None] | None = None,
     ) -> set[str]:
+        """Make the copies that are missing, or not as they should be; those that are kept."""
         generation = self._hf.log.head().generation
-        there, kept = set(self._files.files()), set[str]()
         self._removed([one for one in chunks if one.expired and self.path(one) in there])
-        for n, chunk in enumerate(chunks):
-            path = self.path(chunk)
-            if chunk.expired:
+        living = [one for one in chunks if not one.expired]
+        kept = (
+            {path for one in living if (path := self.path(one)) in there} if only_missing else set()
+        )
+        wanted = [one for one in living if self.path(one) not in kept]
+        for n, found in enumerate(left.each(self._hf, wanted)):
+            path = self.path(found.chunk)
+            try:
+                data = encoded(left.copied(self._hf, found)[0])
+            except Erased:
                 continue
-            if not only_missing or path not in there:
-                try:
-                    data = encoded(self._copy(chunk)[0])
-                except Erased:
-                    continue
-                except HoldfastError:  # whoever asks for it is told why; a copy may be all there is
-                    kept.add(path)
-                    continue
-                if (path not in there or self._kept(chunk) != data) and not self._heal(
-                    chunk, data, generation
-                ):
-                    return kept | there
+            except HoldfastError:  # whoever asks for it is told why; a copy may be all there is
+                kept.add(path)
+                continue
+            same = path in there and self._kept(found.chunk) == data
+            if not same and not self._heal(found.chunk, data, generation):
+                return kept | there
             kept.add(path)
             if progress is not None:
                 progress(n + 1)
@@ -251,50 +240,21 @@ class ColdStorage:
 
     # ---- from the log ----------------------------------------------------------------------
 
-    def _copy(self, chunk: ColdChunk) -> tuple[Copy, str]:
-        """A chunk as the log has it, and what of it is gone; Damaged where the log is."""
-        events, whole = self._events(chunk)
-        left = [event for event in events if not event.erased]
-        if events and not left:
-            raise Erased(f"what {chunk.id} said was taken out of the log")
-        if not whole or not events or events[0].event_id != chunk.id:
-            raise Damaged(f"the log cannot show all of {chunk.id} any more; see `holdfast verify`")
-        note = "part of it was taken out of the log" if len(left) < len(events) else ""
-        return copy_of(chunk, [pieces(self._hf, event) for event in left]), note
-
     def _from_copy(self, chunk: ColdChunk) -> Cold:
         """What its copy says, or what is left, where the log is damaged."""
         copy = decoded(self._kept(chunk) or b"")
         note = "the log is damaged there; this is what its copy says"
         if copy is None or (copy.chunk_id, copy.session_id) != (chunk.id, chunk.session_id):
-            left = [event for event in self._events(chunk)[0] if not event.erased]
-            if not left:
+            there = [one for one in left.read(self._hf, chunk).events if not one.erased]
+            if not there:
                 raise Damaged(
                     f"neither the log nor a copy can show {chunk.id}; see `holdfast verify`"
                 )
-            copy = copy_of(chunk, [pieces(self._hf, event) for event in left])
+            copy = copy_of(chunk, [pieces(self._hf, event) for event in there])
             note = "the log is damaged there and so is its copy; this is what is left"
         return Cold(
             chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
         )
-
-    def _events(self, chunk: ColdChunk) -> tuple[builtins.list[Event], bool]:
-        """The events that left with it, and whether the log is whole there.
-
-        What left before, or stayed, may lie between them.
-        """
-        compaction = self._hf.log.find(chunk.compaction_id)
-        gone = set(compaction.sources) if compaction is not None else set()
-        found, whole = [], True
-        for event in self._hf.log.read(chunk.first - 1):
-            if isinstance(event, Damage):
-                whole = whole and event.after_seq >= chunk.last
-                continue
-            if event.event_seq > chunk.last:
-                break
-            if event.event_id in gone and event.session_id == chunk.session_id:
-                found.append(event)
-        return found, whole
 
     def _rows(self, prefix: str) -> builtins.list[ColdRow]:
         def ask(reading: Reading) -> builtins.list[ColdRow]:
@@ -337,6 +297,25 @@ class ColdStorage:
         if event is None or event.erased:
             return ()
         return dropped(compactions.read(self._hf, event).decided)
+
+
+def _ran_out(of: left.Left) -> Draft:
+    chunk = of.chunk
+    known = f"{chunk.compaction_id} {chunk.id}".encode()
+    return Draft(
+        type="chunk_expired",
+        payload={
+            "chunk": chunk.id,
+            "compaction": chunk.compaction,
+            "events": [event.event_id for event in of.events],
+        },
+        origin="system",
+        session_id=chunk.session_id,
+        agent=chunk.agent,
+        user=chunk.user,
+        # two who let it run out at the same time say it once
+        event_id=f"evt_expired_{sha256(known).hexdigest()[:40]}",
+    )
 
 
 def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) -> Cold:

@@ -22,6 +22,7 @@ from holdfast.model.events import Draft, Event
 
 from . import compactions
 from .bodies import payload
+from .cold import EVERY
 from .compacting import known_of, window
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ def _spans(past: Past) -> dict[str, tuple[bool, Span]]:
 def found(hf: Holdfast, query: str, whose: tuple[str, str], most: int) -> list[str]:
     """Cold chunks a question is about, the likeliest first."""
     user, agent = whose
-    cold = hf.cold.list(user=user, agent=agent)
+    cold = hf.cold.list(user=user, agent=agent, limit=EVERY)
     try:
         hits = hf.recall(query, k=50, user=user, agent=agent)
     except HoldfastError:

@@ -52,7 +52,7 @@ def health(hf: Holdfast, session_id: str | None, user: str | None, agent: str | 
         pct_used=round(tokens / limit, 4) if limit else 1.0,
         band=now,
         next_compaction_estimate=next_at,
-        cold_storage_chunks=len(hf.cold.list(user=s.principal, agent=s.agent)),
+        cold_storage_chunks=hf.cold.count(user=s.principal, agent=s.agent),
         last_compaction=last[0] if last else None,
     )
 

@@ -136,9 +136,9 @@ class Beside:
                 return False
             return True
 
-    def files(self) -> list[str]:
-        """Every file that lies here."""
-        return list(_files(self.root))
+    def files(self, *names: str) -> list[str]:
+        """Every file that lies here, or in the folder of these names."""
+        return list(_files(os.path.join(self.root, *map(safe, names))))
 
 
 def places(disk: Disk, folder: str) -> list[str]:
