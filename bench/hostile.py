@@ -144,18 +144,19 @@ def run(call: Call, scene: Scene) -> Outcome:
     assert process.stdout is not None
     watch = threading.Timer(PATIENCE, process.kill)
     watch.start()
+    # a slow host goes on talking when the hook is gone, which is not the hook's time
+    talk = threading.Thread(target=_say, args=(call, process.stdin))
+    talk.start()
     try:
-        with contextlib.suppress(BrokenPipeError):
-            _say(call, process.stdin)
-        if call.host != "open":
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.close()
+        if not call.slowly:
+            talk.join()
         status = process.wait()  # with a timeout it would look every 50 ms only
         seconds = time.perf_counter() - start
     finally:
         watch.cancel()
     stdout = process.stdout.read()
     process.stdout.close()
+    talk.join()
     with contextlib.suppress(BrokenPipeError):
         process.stdin.close()
     return Outcome(None if seconds >= PATIENCE else status, stdout, seconds)
@@ -164,13 +165,17 @@ def run(call: Call, scene: Scene) -> Outcome:
 def _say(call: Call, to: IO[bytes]) -> None:
     """What there is to say, with the pauses a slow host makes."""
     said = 0
-    for at, seconds in call.slowly:
-        to.write(call.stdin[said:at])
+    with contextlib.suppress(BrokenPipeError):
+        for at, seconds in call.slowly:
+            to.write(call.stdin[said:at])
+            to.flush()
+            time.sleep(seconds)
+            said = at
+        to.write(call.stdin[said:])
         to.flush()
-        time.sleep(seconds)
-        said = at
-    to.write(call.stdin[said:])
-    to.flush()
+    if call.host != "open":
+        with contextlib.suppress(BrokenPipeError):
+            to.close()
 
 
 def wrong_output(call: Call, stdout: bytes) -> str:
