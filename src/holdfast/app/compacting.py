@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.compact import planning, scoring, strategies
-from holdfast.compact.chunks import Chunk, chunks
-from holdfast.compact.planning import Summarize
+from holdfast.compact.chunks import chunks
+from holdfast.compact.deciding import Window, decide
+from holdfast.compact.planning import Count, Summarize
 from holdfast.compose import history, render
 from holdfast.errors import Conflict
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Compaction, Decided, Past
+from holdfast.model.compactions import Compaction, Past
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Draft, Event
 from holdfast.views.epochs import EpochView
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: so often another compaction of the same session may be faster
 _MOST_TRIES = 10
+#: one compaction names every event it takes in as its source; what is beyond waits for the next
+_MOST_EVENTS = 9_000
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +54,7 @@ class Compactor:
         self,
         s: Session,
         turns: history.Turns,
-        count: planning.Count,
+        count: Count,
         settings: CompactSettings,
         summarize: Summarize | None = None,
     ) -> None:
@@ -67,7 +69,7 @@ class Compactor:
         """Make room; None when nothing would leave."""
         for _ in range(_MOST_TRIES):
             known = known_of(self._s)
-            events = window(self._s, known, self._earlier(known))
+            events = window(self._s, known, self._earlier(known))[:_MOST_EVENTS]
             made = self._made(known, events, prompt, room, trigger)
             if made is None:
                 return None
@@ -81,20 +83,17 @@ class Compactor:
     ) -> Compaction | None:
         earlier = self._earlier(known)
         pieces = chunks(events, self._turns.tokens)
-        lines = int(self._settings.lines * room.tokens)
-        verdicts = self._verdicts(pieces, prompt, room.tokens - lines)
-        there = {event.event_seq: event for event in events}
-        new = planning.planned(pieces, verdicts, there, self._summarize, self._settings)
-        if not new.lines and not new.shorts:
-            return None
-        kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
-        past = planning.settled(
-            planning.joined(earlier, new),
-            max(lines, room.tokens - kept),
-            lines,
-            self._settings.span_tokens,
-            self._count,
+        asked = Window(
+            chunks=tuple(pieces),
+            events={event.event_seq: event for event in events},
+            earlier=earlier,
+            prompt=prompt,
+            now=self._hf.clock.now_ms(),
+            room=room.tokens,
         )
+        left = decide(asked, self._settings, self._summarize, self._count)
+        if left is None:
+            return None
         return Compaction(
             id=fresh_id("evt"),
             event_seq=0,
@@ -105,23 +104,10 @@ class Compactor:
             through=events[-1].event_seq,
             after=known.past,
             tokens_before=sum(piece.tokens for piece in pieces) + self._size(earlier),
-            tokens_after=kept + self._size(past),
+            tokens_after=left.kept + self._size(left.past),
             window=room.window,
-            past=past,
-            decided=tuple(verdicts),
-        )
-
-    def _verdicts(self, pieces: Sequence[Chunk], prompt: str, room: int) -> list[Decided]:
-        asked = prompt or next((piece.text for piece in reversed(pieces) if piece.turn), "")
-        alike = scoring.likeness(asked, [piece.text for piece in pieces])
-        scores = scoring.scores(pieces, alike, self._hf.clock.now_ms(), self._settings)
-        return strategies.decided(
-            strategies.Task(
-                chunks=tuple(pieces),
-                scores=tuple(scores),
-                room=max(0, room),
-                settings=self._settings,
-            )
+            past=left.past,
+            decided=left.decided,
         )
 
     def _earlier(self, known: Epochs) -> Past:

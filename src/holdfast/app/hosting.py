@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.compact import hosted, planning, scoring, strategies
+from holdfast.compact import hosted
 from holdfast.compact.activity import HEALTH
 from holdfast.compact.chunks import Chunk, milliseconds, stays
+from holdfast.compact.deciding import Left, Window, decide
 from holdfast.compact.hosted import Held
 from holdfast.errors import Conflict, HoldfastError
 from holdfast.model.compactions import Compaction, Decided, Past, Span
@@ -24,6 +25,7 @@ from . import compactions
 from .bodies import payload
 from .cold import EVERY
 from .compacting import known_of, window
+from .summarizing import summaries
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -166,9 +168,10 @@ class Hosting:
         events = [event for _, event in talk]
         chunks, members = self._chunks([seen.held[n] for n, _ in talk], events)
         room = self._room(before, limit, seen)
-        verdicts, past = self._planned(chunks, events, seen, prompt, room)
-        if all(one.verdict == "keep" for one in verdicts):
+        left = self._planned(chunks, events, seen, prompt, room)
+        if left is None:
             return Made(tokens_before=before, tokens_after=before, dropped=0, summarized=0)
+        verdicts, past = left.decided, left.past
         pairs = zip(verdicts, members, strict=True)
         gone = {talk[n][0] for one, of in pairs if one.verdict != "keep" for n in of}
         shorter = self._shorter(seen, gone, past)
@@ -179,8 +182,8 @@ class Hosting:
         except BaseException:
             self._put(seen.context)
             raise
-        left = {event.event_seq for event in events} - set(past.kept)
-        self._known = [pair for pair in self._known if pair[1].event_seq not in left]
+        out_of_window = {event.event_seq for event in events} - set(past.kept)
+        self._known = [pair for pair in self._known if pair[1].event_seq not in out_of_window]
         self._spans = _spans(past)
         self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
         self._hf.activity.follow()
@@ -215,31 +218,19 @@ class Hosting:
 
     def _planned(
         self, chunks: Sequence[Chunk], events: Sequence[Event], seen: Seen, prompt: str, room: int
-    ) -> tuple[list[Decided], Past]:
+    ) -> Left | None:
         settings = self._hf.settings.compact
-        asked = prompt or next((chunk.text for chunk in reversed(chunks) if chunk.turn), "")
+        window = Window(
+            chunks=tuple(chunks),
+            events={event.event_seq: event for event in events},
+            earlier=self._earlier(seen),
+            prompt=prompt,
+            now=self._hf.clock.now_ms(),
+            room=room,
+        )
+        summarize = summaries(self._s, self._count, settings)
         floor = self._hf.settings.manager.min_score
-        texts = [chunk.text for chunk in chunks]
-        alike = [one if one >= floor else 0.0 for one in scoring.likeness(asked, texts)]
-        scores = scoring.scores(chunks, alike, self._hf.clock.now_ms(), settings)
-        lines = int(settings.lines * room)
-        verdicts = strategies.decided(
-            strategies.Task(
-                chunks=tuple(chunks), scores=tuple(scores), room=room - lines, settings=settings
-            )
-        )
-        there = {event.event_seq: event for event in events}
-        summarize = planning.by_rule(self._count)
-        new = planning.planned(chunks, verdicts, there, summarize, settings)
-        kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
-        past = planning.settled(
-            planning.joined(self._earlier(seen), new),
-            max(lines, room - kept),
-            lines,
-            settings.span_tokens,
-            self._count,
-        )
-        return verdicts, past
+        return decide(window, settings, summarize, self._count, floor=floor)
 
     def _earlier(self, seen: Seen) -> Past:
         """What of earlier compactions the host still shows."""

@@ -1,0 +1,75 @@
+"""One compaction as a decision: what each chunk is worth, what becomes of it, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Decided, Past
+from holdfast.model.events import Event
+
+from . import planning, scoring, strategies
+from .chunks import Chunk
+from .planning import Count, Summarize
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """What is decided about, and for what."""
+
+    chunks: tuple[Chunk, ...]
+    events: Mapping[int, Event]
+    #: what earlier compactions left
+    earlier: Past
+    #: what is asked; empty: what the person said last
+    prompt: str
+    now: int
+    #: tokens that may be left of all of it
+    room: int
+
+
+class Left(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdicts, and what stands in the window afterwards."""
+
+    decided: tuple[Decided, ...]
+    past: Past
+    #: tokens of what stays as it is
+    kept: int
+
+
+def decide(
+    window: Window,
+    settings: CompactSettings,
+    summarize: Summarize,
+    count: Count,
+    *,
+    floor: float = 0.0,
+) -> Left | None:
+    """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
+    lines = int(settings.lines * window.room)
+    verdicts = _verdicts(window, settings, max(0, window.room - lines), floor)
+    new = planning.planned(window.chunks, verdicts, window.events, summarize, settings)
+    if not new.lines and not new.shorts:
+        return None
+    kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
+    past = planning.settled(
+        planning.joined(window.earlier, new),
+        max(lines, window.room - kept),
+        lines,
+        settings.span_tokens,
+        count,
+    )
+    return Left(decided=tuple(verdicts), past=past, kept=kept)
+
+
+def _verdicts(
+    window: Window, settings: CompactSettings, room: int, floor: float
+) -> Sequence[Decided]:
+    chunks = window.chunks
+    last = next((chunk.text for chunk in reversed(chunks) if chunk.turn), "")
+    alike = scoring.likeness(window.prompt or last, [chunk.text for chunk in chunks])
+    alike = [one if one >= floor else 0.0 for one in alike]
+    scores = scoring.scores(chunks, alike, window.now, settings)
+    task = strategies.Task(chunks=chunks, scores=tuple(scores), room=room, settings=settings)
+    return strategies.decided(task)
