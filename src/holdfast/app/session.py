@@ -63,7 +63,8 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
         """Begin, or go on with the session of this id, its whole state at hand."""
         said = {**self._details, "resumed": True} if self._known() else self._details
         self._over = False
-        workflows.of(self)  # a prompt file that cannot be read is named before anything begins
+        if self._details.get("workflow"):
+            workflows.of(self)  # a prompt file that cannot be read is named before anything begins
         self.record("session_started", said, origin="system", at=at)
         self._hf.documents.follow()
         return self
