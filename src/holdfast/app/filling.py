@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.compact.chunks import milliseconds
-from holdfast.compact.pressure import band
+from holdfast.compact.pressure import Bounds, Fill, band, due
 from holdfast.model.compactions import BANDS, Compaction, Curation
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
@@ -22,15 +21,12 @@ if TYPE_CHECKING:
     from .packing import Assembled
     from .session import Session
 
-#: a compaction that would save less than this share of the conversation is not worth a new beginning
-_WORTHWHILE = 0.25
 #: what is less likely than this to be meant is beside the point
 _MEANT = 0.02
 #: what was just put together stays for so many turns
 _LASTS = 5
 #: less than this share of the window is not worth ranking anew
 _FEW = 0.02
-_HOUR = 3_600_000
 
 
 class Talk(msgspec.Struct, frozen=True):
@@ -56,29 +52,25 @@ class Filling:
         self._limit = wanted.window or 2 * wanted.compose.history_tokens
 
     @property
-    def _target(self) -> int:
-        """What of the conversation is to be left."""
-        refill = int(self._wanted.compose.history_refill * self._sheet.budget.history)
-        return min(int(self._settings.compact_to * self._limit), refill)
+    def _bounds(self) -> Bounds:
+        return Bounds(
+            limit=self._limit,
+            history=self._sheet.budget.history,
+            refill=self._wanted.compose.history_refill,
+        )
 
     def due(self, tokens: int, talk: Talk) -> str:
         """Why a compaction is due when the whole context takes so many tokens; empty when none is."""
         if not self._may:
             return ""
         held = self._sheet.showing.compaction(talk.past) if talk.past else None
-        left = held.tokens_after if held else 0
-        if talk.tokens * (1 - _WORTHWHILE) <= max(left, self._target):
-            return ""  # it would save little
-        over = tokens >= self._settings.compact_at * self._limit
-        since = [event for event in talk.events if held is None or event.event_seq > held.through]
-        asked = [event for event in since if event.kind == "user_message"]
-        found = {
-            "tokens": over or talk.tokens > self._sheet.budget.history,
-            "turns": len(asked) > self._settings.turns,
-            "idle": _gap(since) > self._settings.idle_hours * _HOUR,
-            "gate": any(_passed(event) for event in since),
-        }
-        return next((why for why in self._settings.triggers if found.get(why)), "")
+        fill = Fill(
+            tokens=tokens,
+            talk=talk.tokens,
+            left=held.tokens_after if held else 0,
+            since=[e for e in talk.events if held is None or e.event_seq > held.through],
+        )
+        return due(fill, self._bounds, self._settings)
 
     def compacted(self, talk: Talk, taken: int) -> Compaction | None:
         """Compact, if that is due; from the band on where everything is saved, save it first.
@@ -93,7 +85,7 @@ class Filling:
         if band(tokens, self._limit, self._settings) in BANDS[BANDS.index("flash") :]:
             self._s.checkpoint(why)
         compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
-        room = Room(tokens=self._target, window=self._wanted.window)
+        room = Room(tokens=self._bounds.target(self._settings), window=self._wanted.window)
         return compactor.compact(self._wanted.query, room, why)
 
     # ---- what recall put in ----------------------------------------------------------------
@@ -134,14 +126,3 @@ class Filling:
         }
         shown = [one for added in made.epoch.added for one in added.shown]
         return sum(one.tokens for one in shown if (one.id, one.span) in meant)
-
-
-def _gap(events: Sequence[Event]) -> int:
-    """How long nobody said anything before the last word."""
-    times = [milliseconds(event.timestamp) for event in events[-2:]]
-    return times[1] - times[0] if len(times) == 2 else 0
-
-
-def _passed(event: Event) -> bool:
-    said = event.payload if isinstance(event.payload, dict) else {}
-    return event.kind == "validation_gate" and said.get("passed") is True

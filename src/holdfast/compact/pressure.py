@@ -1,14 +1,75 @@
-"""How full a window is, in bands, and when the next compaction will be."""
+"""How full a window is, in bands; whether a compaction is due, and when the next one will be."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Band, Pressure
+from holdfast.model.events import Event
+
+from .chunks import milliseconds
 
 #: the growth of so many turns says how fast a window fills
 _TURNS = 10
+#: a compaction that would save less than this share of the conversation is not worth a new beginning
+_WORTHWHILE = 0.25
+_HOUR = 3_600_000
+
+
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """What a window holds when it is asked whether a compaction is due."""
+
+    #: tokens of all of it, and of the conversation alone
+    tokens: int
+    talk: int
+    #: what the compaction before left of the conversation, which it could not do without
+    left: int
+    #: what was said since that one
+    since: Sequence[Event]
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a window is."""
+
+    #: in tokens, for everything
+    limit: int
+    #: the most the conversation may take of it
+    history: int
+    #: of that, the share it begins anew with
+    refill: float
+
+    def target(self, settings: CompactSettings) -> int:
+        """What of the conversation a compaction is to leave."""
+        return min(int(settings.compact_to * self.limit), int(self.refill * self.history))
+
+
+def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
+    """Why a compaction is due; empty when none is, or it would save little."""
+    if fill.talk * (1 - _WORTHWHILE) <= max(fill.left, bounds.target(settings)):
+        return ""
+    over = fill.tokens >= settings.compact_at * bounds.limit
+    asked = sum(event.kind == "user_message" for event in fill.since)
+    found = {
+        "tokens": over or fill.talk > bounds.history,
+        "turns": asked > settings.turns,
+        "idle": _gap(fill.since) > settings.idle_hours * _HOUR,
+        "gate": any(map(_passed, fill.since)),
+    }
+    return next((why for why in settings.triggers if found.get(why)), "")
+
+
+def _gap(events: Sequence[Event]) -> int:
+    """How long nobody said anything before the last word."""
+    times = [milliseconds(event.timestamp) for event in events[-2:]]
+    return times[1] - times[0] if len(times) == 2 else 0
+
+
+def _passed(event: Event) -> bool:
+    said = event.payload if isinstance(event.payload, dict) else {}
+    return event.kind == "validation_gate" and said.get("passed") is True
 
 
 def band(tokens: int, limit: int, settings: CompactSettings) -> Band:
