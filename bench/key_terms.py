@@ -40,7 +40,10 @@ _RULES: dict[Sort, re.Pattern[str]] = {
     "name": re.compile(r"(?<=[a-z,] )([A-Z][a-z]+(?: [A-Z][a-z]+)*)(?!\w)"),
 }
 _TITLED = re.compile(r"^[ \t]*#.*$|\*\*[^*\n]*\*\*", re.MULTILINE)
-_PROSE_PATH = re.compile(r"[a-z]+\.[a-z]{1,3}|\d+/\d+(?:/\d+)?|\w+/\w+")
+#: "e.g" and "E.g", "1/2", "and/or", "12.5it/s"
+_PROSE_PATH = re.compile(r"[A-Za-z]?[a-z]*\.[a-z]{1,3}|\d+/\d+(?:/\d+)?|\w+/\w+|\d[\d.]*\w*/\w+")
+#: a word of prose, as no shell is told one
+_PROSE = re.compile(r"\w['’]\w")
 
 
 def key_terms(text: str) -> dict[str, Sort]:
@@ -65,7 +68,7 @@ def held(terms: dict[str, Sort], shorter: str) -> set[str]:
 def _says_something(sort: Sort, term: str) -> bool:
     if sort == "path":
         return not (_PROSE_PATH.fullmatch(term) and term.count("/") < 2 and not _has_ending(term))
-    return any(map(str.isalnum, term))
+    return any(map(str.isalnum, term)) and not (sort == "command" and _PROSE.search(term))
 
 
 def _has_ending(term: str) -> bool:

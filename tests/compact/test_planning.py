@@ -48,14 +48,15 @@ def test_spans_take_no_more_than_their_room(
     events: list[Event], first: int, room: int, lines: int
 ) -> None:
     past = planned(events, first)
-    small = planning.settled(past, max(room, lines), lines, 2_000, count)
+    space = planning.Space(room=max(room, lines), lines=lines, span=2_000)
+    small = planning.settled(past, space, count)
     before = {(span.first, span.last) for span in (*past.lines, *past.shorts)}
     after = [*small.lines, *small.shorts]
     assert small.kept == past.kept
-    assert sum(count(span.text) for span in after) <= max(room, lines)
+    assert sum(count(span.told) for span in after) <= max(room, lines)
     for start, end in before:
         assert any(span.first <= start and end <= span.last for span in after)
-    again = planning.settled(small, max(room, lines), lines, 2_000, count)
+    again = planning.settled(small, space, count)
     assert again == small
 
 
@@ -67,7 +68,8 @@ def test_what_an_earlier_compaction_left_stays_reachable(
     shift = len(old)
     later = [replace(one, event_seq=one.event_seq + shift) for one in new]
     earlier, now = planned(old, room), planned(later, room)
-    both = planning.settled(planning.joined(earlier, now), room, room // 3, 2_000, count)
+    space = planning.Space(room=room, lines=room // 3, span=2_000)
+    both = planning.settled(planning.joined(earlier, now), space, count)
     spans = [*both.lines, *both.shorts]
     for span in (*earlier.lines, *earlier.shorts, *now.lines, *now.shorts):
         assert any(one.first <= span.first and span.last <= one.last for one in spans)
@@ -82,6 +84,50 @@ def test_lines_name_what_is_there_and_no_more_than_fits(facts: list[Facts], room
         known = {name for sort in Facts.__struct_fields__ for name in getattr(of, sort)}
         joined = "; ".join(sorted(known))
         assert not line or all(part in joined for part in line.split("; "))
+
+
+@given(st.lists(some_facts, max_size=4), st.lists(some_facts, max_size=4), texts)
+def test_what_is_visible_needs_no_name_behind_a_summary(
+    lines: list[Facts], shorts: list[Facts], visible: str
+) -> None:
+    made = naming.lines(lines, 400, count, beside=shorts, visible=visible)
+    assert len(made) == len(lines) + len(shorts)
+    told = [name for text in made[len(lines) :] for name in text.split("; ") if text]
+    assert not any(naming.stands(name, visible) for name in told if "; " not in name and name)
+
+
+def test_a_line_that_needs_little_leaves_its_room_to_one_that_needs_more() -> None:
+    few = Facts(paths=("a.py",))
+    many = Facts(paths=tuple(f"src/part_{n}.py" for n in range(12)))
+    whole = sum(count(f"; {name}") for name in (*few.paths, *many.paths))
+    first, second = naming.lines([many, few], whole, count)
+    assert first.split("; ") == list(many.paths)
+    assert second == "a.py"
+
+
+def test_a_name_inside_a_longer_one_is_not_said_twice() -> None:
+    of = Facts(paths=("src/cart.py", "cart.py"), commands=("pytest src/cart.py -q",))
+    short = naming.lines([of], count("; pytest src/cart.py -q"), count)
+    assert short == ["pytest src/cart.py -q"]
+
+
+def test_commands_are_found_in_what_people_write_and_no_code_is_taken_for_one() -> None:
+    text = (
+        "Try this:\n```\nls -F\nAUTHORS.rst\n```\nthen\n```sh\npytest -q tests\n```\n"
+        "$ make install\n```\nimport os\n```\n```python\nopen it\n```\n```\nx = 5\n```\n"
+    )
+    found = naming.facts([event(1, "user_message", {"text": text})])
+    assert found.commands == ("ls -F", "pytest -q tests", "make install")
+
+
+def test_a_file_with_a_hyphen_is_a_path_and_a_lone_digit_no_number() -> None:
+    text = "azure-pipelines.yml has 3 stages, costs 12.50 and takes 9 minutes; see step 4."
+    found = naming.facts([event(1, "model_message", {"text": text})])
+    assert "azure-pipelines.yml" in found.paths
+    assert "costs 12.50 and" in found.numbers
+    alone = naming.facts([event(1, "model_message", {"text": "1 | 2 | 7 | 4096"})])
+    assert alone.numbers == ("4096",)
+    assert not {"1", "2", "7"} & {*alone.words, *found.words}
 
 
 def test_exact_names_come_before_words_and_each_once() -> None:

@@ -83,9 +83,11 @@ class Compactor:
     ) -> Compaction | None:
         earlier = self._earlier(known)
         pieces = chunks(events, self._turns.tokens)
+        there = {event.event_seq: event for event in events}
         asked = Window(
             chunks=tuple(pieces),
-            events={event.event_seq: event for event in events},
+            events=there,
+            shown=lambda chunk: "\n".join(self._turns.part(there[seq]).text for seq in chunk.seqs),
             earlier=earlier,
             prompt=prompt,
             now=self._hf.clock.now_ms(),

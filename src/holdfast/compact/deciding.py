@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -27,6 +27,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     #: tokens that may be left of all of it
     room: int
+    #: a chunk as the window shows it while it stays
+    shown: Callable[[Chunk], str] = lambda chunk: chunk.text
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,14 +54,13 @@ def decide(
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings)
     if not new.lines and not new.shorts:
         return None
-    kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
-    past = planning.settled(
-        planning.joined(window.earlier, new),
-        max(lines, window.room - kept),
-        lines,
-        settings.span_tokens,
-        count,
+    stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
+    kept = sum(verdicts[n].tokens for n in stay)
+    space = planning.Space(
+        room=max(lines, window.room - kept), lines=lines, span=settings.span_tokens
     )
+    visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
+    past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
     return Left(decided=tuple(verdicts), past=past, kept=kept)
 
 

@@ -165,7 +165,7 @@ def in_place(span: Span, *, short: bool) -> str:
     """The words that stand for a span: a summary, or the names of what left. One paragraph."""
     note = "in short" if short else "left this context"
     head = f'<hf:earlier expand="events {span.first}-{span.last}" note="{note}">'
-    text = _BLANK.sub("\n", quoted(span.text).strip())
+    text = _BLANK.sub("\n", quoted(span.told).strip())
     return "\n".join([head, text, "</hf:earlier>"])
 
 

@@ -17,6 +17,7 @@ from holdfast.model.compactions import Facts
 from holdfast.model.events import Event
 from holdfast.text.entities import entities
 from holdfast.text.extract import cut, keywords, one_line
+from holdfast.text.markdown import blocks
 from holdfast.text.output import title
 from holdfast.text.spoken import said
 
@@ -37,6 +38,19 @@ _WRONG = re.compile(
 _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)\b")
 _FILE = re.compile(r"[\w@~+-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _NUMBER = re.compile(r"(?:[A-Za-z_]+[ :=]{1,2})?[$€£]?\d[\d.,:/-]*\d?%?(?: (?:[a-z]{2,12}))?")
+#: a number that says something: of several digits, with a unit, or of something
+_TELLING = re.compile(r"\d.*\d|[^\W\d]")
+_HYPHENED = re.compile(r"(?<![\w/.@-])\w+(?:-\w+)+\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/-])")
+#: a command as people write it down: a program, then what it is to do; and the marks before one
+_COMMAND = re.compile(r"[a-z][\w.+-]*(?: (?![=:(])\S.*)?")
+_PROMPT = re.compile(r"^\s*[$%] (?=[a-z])")
+_SHELLS = ("", "bash", "sh", "shell", "console", "zsh")
+#: what begins a line of code, and no command
+_NO_COMMANDS = """
+import from def class return for if while with print const let var function public use async await
+select insert update raise try else elif assert
+"""
+_CODE = frozenset(_NO_COMMANDS.split())
 _KEYS = ("command", "cmd", "action", "script")
 
 
@@ -60,14 +74,23 @@ def _of(event: Event) -> Facts:
     others = [name for name in _NAMED_ERROR.findall(text) if not any(name in e for e in errors)]
     return Facts(
         paths=_some(name for name in names if _is_path(name)),
-        commands=_some(_commands(event)),
+        commands=_some(_commands(event, text)),
         errors=_some([*errors, *others]),
         decisions=_some([event.text] if event.kind == "decision" else []),
-        numbers=_some(match[0].strip(" .,:") for match in _NUMBER.finditer(text))
-        if not failed
-        else (),
-        words=_some([*(name for name in names if not _is_path(name)), *keywords(text, _WORDS, 40)]),
+        numbers=() if failed else _some(_numbers(text)),
+        words=_some(
+            word
+            for word in (*(n for n in names if not _is_path(n)), *keywords(text, _WORDS, 40))
+            if _TELLING.search(word)
+        ),
     )
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for match in _NUMBER.finditer(text):
+        number = match[0].strip(" .,:/-")
+        if _TELLING.search(number):
+            yield number
 
 
 def exact(text: str) -> tuple[str, ...]:
@@ -95,8 +118,8 @@ def _values(value: object) -> Iterator[str]:
 def _names(text: str) -> Iterator[str]:
     """What a text names exactly, line by line: no line is too late to be looked at."""
     seen: set[str] = set()
-    for line in text.splitlines():
-        for name in entities(line[:1_000]):
+    for line in (line[:1_000] for line in text.splitlines()):
+        for name in (*entities(line), *_HYPHENED.findall(line)):
             if name not in seen:
                 seen.add(name)
                 yield name
@@ -106,9 +129,11 @@ def _is_path(name: str) -> bool:
     return "/" in name or _FILE.search(name) is not None
 
 
-def _commands(event: Event) -> Iterator[str]:
+def _commands(event: Event, text: str) -> Iterator[str]:
+    """What was asked of a tool, or what a text tells to ask."""
     given = event.payload.get("input") if isinstance(event.payload, dict) else None
     if event.kind != "tool_call":
+        yield from _told(text)
         return
     if isinstance(given, dict):
         for key in _KEYS:
@@ -117,6 +142,19 @@ def _commands(event: Event) -> Iterator[str]:
                 return
     tool = event.payload.get("tool") if isinstance(event.payload, dict) else ""
     yield f"{tool} {' '.join(_values(given))}"
+
+
+def _told(text: str) -> Iterator[str]:
+    """The commands a text writes down: behind a prompt, or at the beginning of what a fence holds."""
+    if "```" not in text and not _PROMPT.search(text) and "\n$ " not in text:
+        return
+    for block in blocks(text):
+        shell = block.sort == "code" and block.language in _SHELLS
+        for n, line in enumerate(block.lines):
+            plain = _PROMPT.sub("", line).strip()
+            asked = plain != line.strip() or (shell and not n)
+            if asked and _COMMAND.fullmatch(plain) and plain.split()[0] not in _CODE:
+                yield plain
 
 
 def _some(names: Iterable[str]) -> tuple[str, ...]:
@@ -149,28 +187,81 @@ def _in_turn(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
         yield from (name for name in (first, second) if name is not None)
 
 
-def lines(spans: Sequence[Facts], room: int, count: Callable[[str], int]) -> list[str]:
+def lines(
+    spans: Sequence[Facts],
+    room: int,
+    count: Callable[[str], int],
+    *,
+    beside: Sequence[Facts] = (),
+    visible: str = "",
+) -> list[str]:
     """A line for each span, all of them within a room of tokens.
 
-    First every line gets what it names exactly and no line before it does, then the words that tell
-    it from the others, then what others name too; each time all of them have the same room.
+    First every line gets what it names exactly and neither `visible` nor a line before it does, then the
+    words that tell it from the others, then what others name too; each time all of them have the same
+    room, and what one does not need is the others'. Those `beside` are summarised: theirs are exact
+    names alone, which their summaries, being visible, leave out.
     """
-    taken: list[list[str]] = [[] for _ in spans]
-    known: set[str] = set()
+    every = [*spans, *beside]
+    taken: list[list[str]] = [[] for _ in every]
     held = Counter(word for of in spans for word in of.words)
-    spans = [replace(of, words=tuple(sorted(of.words, key=held.__getitem__))) for of in spans]
-    left = room
-    for sorts, again in ((_EXACT, False), (_WORDS_OF, False), (_EXACT, True)):
-        for n, of in enumerate(spans):
-            share = left // (len(spans) - n)
-            for name in _by_turns(of, sorts):
-                size = count(f"; {name}")
-                if size <= share and name not in taken[n] and (again or name not in known):
-                    taken[n].append(name)
-                    known.add(name)
-                    share -= size
-                    left -= size
+    telling = [replace(of, words=tuple(sorted(of.words, key=held.__getitem__))) for of in spans]
+    known: set[str] = set()
+    exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
+    left = room - _fill(exact, taken, room, count)
+    words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
+    left -= _fill(words, taken, left, count)
+    _fill([list(_by_turns(of, _EXACT)) for of in spans], taken, left, count)
     return ["; ".join(names) for names in taken]
+
+
+def _new(names: Iterable[str], visible: str, known: set[str]) -> list[str]:
+    """Those that nobody names yet; of two of which one holds the other, the longer."""
+    fresh = [name for name in dict.fromkeys(names) if name not in known]
+    fresh = [name for name in fresh if not stands(name, visible)]
+    found = [
+        name
+        for name in fresh
+        if not any(len(other) > len(name) and stands(name, other) for other in fresh)
+    ]
+    known.update(fresh)
+    return found
+
+
+def stands(name: str, text: str) -> bool:
+    """Does a name stand in a text, and not as a part of another word?"""
+    place = text.find(name)
+    while place >= 0:
+        around = text[place - 1 : place] if place else "", text[place + len(name) :][:1]
+        edges = zip(around, (name[0], name[-1]), strict=True)
+        if not any(_is_word(beside) and _is_word(edge) for beside, edge in edges):
+            return True
+        place = text.find(name, place + 1)
+    return False
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def _fill(
+    wanted: Sequence[Sequence[str]],
+    taken: Sequence[list[str]],
+    room: int,
+    count: Callable[[str], int],
+) -> int:
+    """Give each line what it wants: all of them the same room, what one does not need to the others."""
+    sizes = [[count(f"; {name}") for name in names] for names in wanted]
+    left = room
+    order = sorted(range(len(wanted)), key=lambda n: (sum(sizes[n]), n))
+    for place, n in enumerate(order):
+        share = left // (len(order) - place)
+        for name, size in zip(wanted[n], sizes[n], strict=True):
+            if size <= share and name not in taken[n]:
+                taken[n].append(name)
+                share -= size
+                left -= size
+    return room - left
 
 
 def _by_turns(of: Facts, sorts: Sequence[str]) -> Iterator[str]:

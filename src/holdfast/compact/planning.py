@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
@@ -26,8 +27,8 @@ Count = Callable[[str], int]
 Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
 #: tokens of what stands before the names of a line: "events 123456-123499: "
 _HANDLE = 14
-#: tokens of the marks around a summary, or around all lines
-_MARKS = 34
+#: tokens of the marks around a summary, or around all lines; of what stands before names behind one
+_MARKS, _ALSO = 34, 6
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
 #: characters of a token, about
@@ -117,24 +118,34 @@ def joined(earlier: Past, new: Past) -> Past:
     )
 
 
-def settled(past: Past, room: int, lines: int, most: int, count: Count) -> Past:
+class Space(msgspec.Struct, frozen=True, kw_only=True):
+    """What summaries and lines may take."""
+
+    #: tokens of both, and what lines get of them at least
+    room: int
+    lines: int
+    #: lines that can be shown together in so many tokens are one
+    span: int
+
+
+def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
     """The same within its room: the oldest summaries become lines, lines of little become one.
 
-    `room` is for both, and lines get at least `lines` of it; lines that can be shown together in `most`
-    tokens are one.
+    What stands in `visible` needs no name; what a summary leaves out is named behind it.
     """
+    room, lines = space.room, space.lines
     kept = list(past.shorts)
     left: list[Span] = list(past.lines)
     sizes = [count(span.text) + _MARKS for span in kept]
     while kept and sum(sizes) > room - lines:
-        left.append(replace(kept.pop(0), text="", by="rule"))
+        left.append(replace(kept.pop(0), text="", by="rule", names=""))
         sizes.pop(0)
     lines = max(lines, room - sum(sizes))
-    left = _merged(sorted(left, key=lambda span: span.first), most)
+    left = _merged(sorted(left, key=lambda span: span.first), space.span)
     while len(left) > 1 and lines - _MARKS < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
-    return Past(lines=tuple(_written(left, lines, count)), shorts=tuple(kept), kept=past.kept)
+    return _written(left, kept, past.kept, lines, count, visible)
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:
@@ -157,8 +168,27 @@ def _one(first: Span, second: Span) -> Span:
     )
 
 
-def _written(lines: Sequence[Span], room: int, count: Count) -> list[Span]:
-    """Every line with its names."""
-    left = max(0, room - len(lines) * _HANDLE - _MARKS)
-    texts = naming.lines([line.facts for line in lines], left, count)
-    return [replace(line, text=text) for line, text in zip(lines, texts, strict=True)]
+def _written(
+    lines: Sequence[Span],
+    shorts: Sequence[Span],
+    kept: tuple[int, ...],
+    room: int,
+    count: Count,
+    visible: str,
+) -> Past:
+    """Every line with its names, every summary with those it leaves out."""
+    marks = len(lines) * _HANDLE + len(shorts) * _ALSO + _MARKS
+    told = naming.lines(
+        [line.facts for line in lines],
+        max(0, room - marks),
+        count,
+        beside=[short.facts for short in shorts],
+        visible="\n".join([visible, *(short.text for short in shorts)]),
+    )
+    return Past(
+        lines=tuple(replace(of, text=text) for of, text in zip(lines, told, strict=False)),
+        shorts=tuple(
+            replace(of, names=names) for of, names in zip(shorts, told[len(lines) :], strict=True)
+        ),
+        kept=kept,
+    )

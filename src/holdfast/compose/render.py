@@ -156,7 +156,7 @@ def past(shown: Past) -> list[tuple[int, Part]]:
 
 def _in_short(span: Span) -> Part:
     head = f'<hf:earlier expand="events {span.first}-{span.last}" note="in short">'
-    text = "\n".join([head, quoted(span.text).strip("\n"), "</hf:earlier>"])
+    text = "\n".join([head, quoted(span.told).strip("\n"), "</hf:earlier>"])
     return Part(section="history", text=text)
 
 

@@ -35,6 +35,13 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     #: who wrote it: rule, or the name of a model
     by: str = "rule"
     facts: Facts = Facts()
+    #: of a summary, what it leaves out and nothing else in the window names
+    names: str = ""
+
+    @property
+    def told(self) -> str:
+        """A summary and the names behind it."""
+        return f"{self.text}\nalso: {self.names}" if self.names else self.text
 
 
 class Past(msgspec.Struct, frozen=True, kw_only=True):
