@@ -12,7 +12,7 @@ import msgspec
 
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
-from holdfast.model.pairs import name, starts
+from holdfast.model.pairs import answers, starts
 from holdfast.text.levels import fitted
 from holdfast.text.spoken import beyond, said, shortened_as
 from holdfast.views.transcript import SPOKEN
@@ -123,15 +123,11 @@ def _place(events: Sequence[Event], n: int) -> int:
 
 def answered(events: Sequence[Event]) -> int:
     """The place from where on every result has its call: no model takes one without."""
-    calls: dict[str, list[int]] = {}
+    calls = answers(events)
     start = 0
     for n, event in enumerate(events):
-        if event.kind == "tool_call":
-            calls.setdefault(name(event), []).append(n)
-        elif event.kind == "tool_result":
-            waiting = calls.get(name(event))
-            if not waiting or waiting.pop(0) < start:
-                start = n + 1
+        if event.kind == "tool_result" and calls.get(n, -1) < start:
+            start = n + 1
     return start
 
 
