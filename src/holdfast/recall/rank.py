@@ -21,6 +21,8 @@ from .gather import Candidate
 from .score import Scored
 
 _DAY = 86_400_000
+#: so many hits of one conversation make each further one count less
+_EARLIER = 4
 
 
 class Ranked(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,7 +89,10 @@ def ranked(
 
 
 def _spread(order: list[Ranked], penalty: float) -> list[Ranked]:
-    """Each further hit of one conversation counts less, so that several conversations are heard."""
+    """Each further hit of one conversation counts less, so that several conversations are heard.
+
+    After a few it counts no less: what comes late in a long one is still worth more than nothing.
+    """
     waiting: dict[tuple[int, str], list[Ranked]] = {}
     for one in order:
         session = one.candidate.document.session or one.candidate.document.id
@@ -95,8 +100,11 @@ def _spread(order: list[Ranked], penalty: float) -> list[Ranked]:
     heard = [
         replace(
             one,
-            final=one.final * math.exp(-penalty * earlier),
-            parts={**one.parts, **({"breadth": -penalty * earlier} if earlier else {})},
+            final=one.final * math.exp(-penalty * min(earlier, _EARLIER)),
+            parts={
+                **one.parts,
+                **({"breadth": -penalty * min(earlier, _EARLIER)} if earlier else {}),
+            },
         )
         for of in waiting.values()
         for earlier, one in enumerate(of)
