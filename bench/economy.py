@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from bench.economy_data import Dataset, Message, Script, alone, chained
 from bench.economy_evidence import ELSEWHERE, FAR, NEAR, Kept, Need, Share, kept, needed
@@ -156,8 +157,10 @@ def played(script: Script, settings: Settings) -> dict[str, Figures]:
 
 def _play(script: Script, ways: Sequence[Way], meters: Mapping[str, Meter]) -> None:
     others: list[Message] = []
+    here: list[Message] = []
     for sitting in script.sittings:
-        here: list[Message] = []
+        if not script.one_session:
+            others, here = [*others, *here], []
         for way in ways:
             way.begin(sitting)
         for message in sitting.messages:
@@ -171,7 +174,6 @@ def _play(script: Script, ways: Sequence[Way], meters: Mapping[str, Meter]) -> N
             for way in ways:
                 way.hear(message)
             here.append(message)
-        others += here
 
 
 # ---- all of it -----------------------------------------------------------------------------------
@@ -183,18 +185,24 @@ class Set(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     dataset: Dataset
     in_a_row: bool
+    #: in a row, and one session for Holdfast and for memory too
+    one_session: bool = False
 
     def scripts(self, data: Path) -> list[Script]:
         """What it consists of."""
         row = self.in_a_row and self.dataset != "beam"  # BEAM's come as rows of sessions
-        return (chained if row else alone)(data, self.dataset)
+        found = (chained if row else alone)(data, self.dataset)
+        return [replace(script, one_session=self.one_session) for script in found]
 
 
 SETS = (
     Set(name="swe-agent, alone", dataset="swe-agent", in_a_row=False),
-    Set(name="swe-agent, in a row", dataset="swe-agent", in_a_row=True),
+    Set(name="swe-agent, one session", dataset="swe-agent", in_a_row=True, one_session=True),
+    Set(name="swe-agent, sessions in a row", dataset="swe-agent", in_a_row=True),
     Set(name="tau-bench, alone", dataset="tau-bench", in_a_row=False),
-    Set(name="beam, in a row", dataset="beam", in_a_row=True),
+    Set(name="tau-bench, one session", dataset="tau-bench", in_a_row=True, one_session=True),
+    Set(name="beam, one session", dataset="beam", in_a_row=True, one_session=True),
+    Set(name="beam, sessions in a row", dataset="beam", in_a_row=True),
 )
 
 

@@ -72,6 +72,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     system: str
     sittings: tuple[Sitting, ...]
+    #: are all of them one session for whoever remembers?
+    one_session: bool = False
 
     @property
     def asks(self) -> bool:

@@ -35,6 +35,8 @@ ELSEWHERE: Where = "elsewhere"
 _ANY: Sort = "identifier"
 _BLOCK = re.compile(r"<hf:(?:memory|instructions) [^>]*>\n(.*?)\n</hf:", re.DOTALL)
 _ENTRY = re.compile(r"^\[(\d+)\+?\]", re.MULTILINE)
+#: what left the window, named in a line or summarised
+_LEFT = re.compile(r'^(events \d+-\d+): |^<hf:earlier expand="(events \d+-\d+)"', re.MULTILINE)
 _SHORTENED = re.compile(r"\[shortened to \w+; expand (\S+) for all of it\]")
 
 #: what a handle stands for
@@ -135,13 +137,14 @@ def _line(text: str) -> str:
 
 
 def handles(text: str) -> list[str]:
-    """What the lines of a prompt offer to show in full: entries of memory and shortened turns.
+    """What the lines of a prompt offer to show in full: entries of memory, shortened turns, what left.
 
     The mark that stands for everything before the conversation's beginning is none: it does not say
     what there is.
     """
     entries = [number for block in _BLOCK.findall(text) for number in _ENTRY.findall(block)]
-    return list(dict.fromkeys([*entries, *_SHORTENED.findall(text)]))
+    left = [line or short for line, short in _LEFT.findall(text)]
+    return list(dict.fromkeys([*entries, *_SHORTENED.findall(text), *left]))
 
 
 def expanded(text: str, expand: Expand) -> list[str]:

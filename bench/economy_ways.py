@@ -256,6 +256,7 @@ class Ours:
         self._hf = hf
         self._clock = clock
         self._wanted: dict[str, Any] = {"budget": budget, "window": window, "system": script.system}
+        self._one_session = script.one_session
         self._session: Session | None = None
         self._recorded = 0
         self._opened: dict[str, str] = {}
@@ -265,7 +266,9 @@ class Ours:
         self.dead: list[str] = []
 
     def begin(self, sitting: Sitting) -> None:
-        """The session before is over, another begins."""
+        """The session before is over, another begins; where all are one, it goes on."""
+        if self._one_session and self._session is not None:
+            return
         self.end()
         self._opened.clear()
         self._session = self._hf.session(agent=AGENT, session_id=sitting.name).start()

@@ -374,21 +374,23 @@ def test_every_set_in_every_way(
     told = strict(capsys.readouterr().out)
     assert [(row["set"], row["scripts"], row["calls"]) for row in told["rows"][::5]] == [
         ("swe-agent, alone", 3, 6),
-        ("swe-agent, in a row", 1, 4),
+        ("swe-agent, one session", 1, 4),
+        ("swe-agent, sessions in a row", 1, 4),
         ("tau-bench, alone", 1, 2),
-        ("beam, in a row", 1, 4),
+        ("beam, one session", 1, 4),
+        ("beam, sessions in a row", 1, 4),
     ]
     ways = ["full history", "sliding window", "summarised at 80 %", "memory on top", "Holdfast"]
-    assert [row["way"] for row in told["rows"]] == ways * 4
+    assert [row["way"] for row in told["rows"]] == ways * 6
     for row in told["rows"][::5]:
         assert row["cost_beside_full"] == 1
         assert row["evidence"]["in_prompt_percent"] == 100
-    assert [row["elsewhere"]["needed"] for row in told["rows"][::5]] == [0, 1, 0, 3]
+    assert [row["elsewhere"]["needed"] for row in told["rows"][::5]] == [0, 0, 1, 0, 3, 3]
     for goal in (goal for goal in told["goals"] if "evidence" in goal["goal"]):
         (ours,) = (r for r in told["rows"] if (r["set"], r["way"]) == (goal["set"], "Holdfast"))
         assert goal["figure"] == ours["evidence"]["with_expansion_percent"]
         assert goal["met"] == (goal["figure"] >= 95)
-    assert len(told["goals"]) == 1 + 4 + 1 + 4
+    assert len(told["goals"]) == 1 + 4 + 4 + 1 + 4 + 4
     assert told["settings"]["prices"] == {"cached": 0.1, "new": 1.25}
 
 
