@@ -323,12 +323,12 @@ def test_what_recall_put_in_is_ranked_anew_once_the_window_fills(hf: holdfast.Ho
         hf.remember(f"Heron {n} flies to harbour {n} with letters for the captain.")
     s = hf.session(agent="coder", session_id="s")
     packs = []
-    for n in range(24):
-        about = "which otter keeps records in room" if n < 12 else "heron letters, harbour"
+    for n in range(30):
+        about = "which otter keeps records in room" if n < 22 else "heron letters, harbour"
         s.user(f"{about} {n}?")
         packs.append(s.context(f"{about} {n}?", window=4_000, budget=900))
         assert packs[-1].tokens <= 4_000
-        s.assistant("I looked it up. " * 9)
+        s.assistant("I looked it up. " * 4)
     assert "much of what was given is beside the point by now" in [
         pack.receipt.epoch_began for pack in packs
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from holdfast.app.holdfast import Holdfast
 from holdfast.compose import render
 from holdfast.engines.tokenizers.vocabulary import counter
 from holdfast.errors import Limit
+from holdfast.model.compact import CompactSettings
 from holdfast.model.packs import Pack
 from holdfast.model.tokens import TokenSettings, resolve
 from tests.app.conversations import EVERYTHING, Life, Move, lived, lives
@@ -126,15 +128,16 @@ def test_the_least_that_is_left_beside_the_system_is_enough(left: int) -> None:
 
 
 def fits_beside(system: str, left: int, said: int) -> None:
-    """A context of a window that has so many tokens more than the system takes."""
+    """A context of a window that may be filled with so many tokens more than the system takes."""
     with lived([]) as (life, _):
         for _ in range(said):
             life.user("deploy the cache " * 5)
         fixed = life.hf.counter().count(system.strip())
-        window = max(0, fixed + left)
-        if left > 0:
+        most = CompactSettings().most
+        window = max(0, math.ceil((fixed + left) / most))
+        if int(most * window) > fixed:
             pack = life.context("deploy", system=system, window=window)
-            assert fixed <= pack.tokens <= window
+            assert fixed <= pack.tokens <= most * window
         else:
             with pytest.raises(Limit, match=str(window)):
                 life.context("deploy", system=system, window=window)

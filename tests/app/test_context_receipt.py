@@ -86,11 +86,12 @@ def test_what_is_left_out_is_left_out_for_the_reason_that_is_said(
     told: list[Move], budget: int
 ) -> None:
     with lived(told, budget=budget) as (life, packs):
-        floor = ComposeSettings().floor
+        chosen = ComposeSettings()
+        floor, later = chosen.floor, max(chosen.floor_asked, chosen.floor_step)
         for pack in packs:
             for one in pack.receipt.candidates:
                 if one.verdict == "floor":
-                    assert one.relevance < floor
+                    assert one.relevance < later
                 elif one.verdict == "taken" and one.parts:
                     assert one.relevance >= floor
                 elif one.verdict == "untrusted":
@@ -148,7 +149,7 @@ def test_the_reasons_are_told_apart(life: Life) -> None:
     life.ask(query, budget=8_000)
     again = life.ask(query, budget=8_000)
     assert "duplicate" in verdicts(again)
-    everything = replace(life.hf.settings.compose, floor=0.0)
+    everything = replace(life.hf.settings.compose, floor=0.0, floor_asked=0.0, floor_step=0.0)
     life.ask(query, budget=8_000, new_tokens=100, settings=everything)
     life.hf.remember_all([{"text": f"The service {n} has port {n}, team {n}"} for n in range(90)])
     last = life.ask(query, budget=8_000, new_tokens=100, settings=everything)

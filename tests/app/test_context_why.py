@@ -189,7 +189,7 @@ def test_the_last_context_is_that_of_a_session_that_has_one(life: Life) -> None:
 
 def test_everything_that_decides_a_context_is_in_its_signature(life: Life) -> None:
     taken = set(inspect.signature(Session.context).parameters) - {"self"}
-    found = {"recall", "counted_with", "generation"}  # of the project, not of the call
+    found = {"recall", "counted_with", "generation", "most"}  # of the project, not of the call
     assert taken == set(Wanted.__struct_fields__) - found - {"compose"} | {"settings"}
     with pytest.raises(TypeError):
         life.s.context("x", bugdet=3)  # type: ignore[call-arg]

@@ -34,7 +34,7 @@ class Sheet:
             wanted.compose,
             wanted.signals.activity,
             wanted.budget,
-            wanted.window,
+            wanted.space,
             self.size(self.fixed),
         )
         self.turns = history.Turns(self.budget.event, self.count, self.budget.words)

@@ -12,7 +12,7 @@ from holdfast.capture.stamp import fresh_id
 from holdfast.compose import history, render
 from holdfast.compose.choosing import Chooser, Chosen, Room
 from holdfast.compose.render import Part
-from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, offered
+from holdfast.compose.sources import OF_A_TURN, OF_AN_EPOCH, floor_for, offered
 from holdfast.errors import Conflict, Erased, Limit
 from holdfast.model.epochs import Epoch, Epochs, Passage
 from holdfast.model.events import Event
@@ -147,12 +147,17 @@ class Composer:
         no_room = ("budget", "share", "cap")
         if any(one.shown.kind == "correction" and one.verdict in no_room for one in weighed):
             return "something has to be corrected and there is no room for that"
+        if self._misses(made) and self._filling.renews(made, talk):
+            return "the budget is full"
+        return ""
+
+    def _misses(self, made: Assembled) -> bool:
+        """Is what there was no room for likelier to be meant than what is shown?"""
+        weighed = made.chosen.weighed
         refused = [one.relevance for one in weighed if one.verdict in ("budget", "share")]
         there = [one.relevance for one in weighed if one.verdict == "duplicate"]
         better = max(refused, default=0.0) > 2 * max(there, default=0.0)
-        if made.epoch.added and better and sum(refused) >= self._wanted.compose.renew:
-            return "the budget is full"
-        return ""
+        return bool(made.epoch.added) and better and sum(refused) >= self._wanted.compose.renew
 
     def _anew(self, known: Epochs, why: str) -> Assembled:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
@@ -169,7 +174,8 @@ class Composer:
                 return replace(made, why=why, stable=stable)
         raise Limit(
             f"a context of {self._sheet.size(made.parts)} tokens does not fit a window of "
-            f"{self._wanted.window}; a smaller budget= would help"
+            f"{self._wanted.window}, of which {self._wanted.most:.0%} are filled at most; a smaller "
+            "budget= would help"
         )
 
     def _epochs(self, known: Epochs, stable: Chosen) -> Iterator[Epoch]:
@@ -229,6 +235,7 @@ class Composer:
             self._shown(epoch, events),
             again=(epoch.position, epoch.asked) == (position, self._asked()),
         )
+        of = replace(of, floor=floor_for(self._wanted.compose, events, later=bool(known.last_pack)))
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
         chosen = chooser.choose_from(
             lambda whole: offered(OF_A_TURN, replace(of, whole=whole)), room
@@ -324,7 +331,8 @@ class Composer:
         return of.first_seq if of is not None else 0
 
     def _fits(self, parts: Sequence[Part]) -> bool:
-        return self._wanted.window is None or self._sheet.size(parts) <= self._wanted.window
+        space = self._wanted.space
+        return space is None or self._sheet.size(parts) <= space.limit
 
 
 def _given(found: Found, shown: Sequence[Shown]) -> Found:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from holdfast.compact.pressure import Bounds, Fill, band, due
-from holdfast.model.compactions import BANDS, Compaction, Curation
+from holdfast.compact.pressure import LAST_BANDS, Bounds, Fill, band, due, sent
+from holdfast.model.compactions import Compaction, Curation
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
 
@@ -59,7 +59,7 @@ class Filling:
             refill=self._wanted.compose.history_refill,
         )
 
-    def due(self, tokens: int, talk: Talk) -> str:
+    def due(self, tokens: int, talk: Talk, *, anew: bool = False) -> str:
         """Why a compaction is due when the whole context takes so many tokens; empty when none is."""
         if not self._may:
             return ""
@@ -69,6 +69,7 @@ class Filling:
             talk=talk.tokens,
             left=held.tokens_after if held else 0,
             since=[e for e in talk.events if held is None or e.event_seq > held.through],
+            anew=anew,
         )
         return due(fill, self._bounds, self._settings)
 
@@ -78,11 +79,11 @@ class Filling:
         `taken` is what the context took that turned out to be too full; 0 where there was none.
         """
         fixed = self._sheet.size(self._sheet.fixed) + self._sheet.budget.stable
-        tokens = max(taken, fixed + talk.tokens)
-        why = self.due(tokens, talk)
+        tokens = taken or fixed + talk.tokens
+        why = self.due(tokens, talk, anew=True)
         if not why:
             return None
-        if band(tokens, self._limit, self._settings) in BANDS[BANDS.index("flash") :]:
+        if band(tokens, self._limit, self._settings) in LAST_BANDS:
             self._s.checkpoint(why)
         compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
         room = Room(tokens=self._bounds.target(self._settings), window=self._wanted.window)
@@ -101,7 +102,24 @@ class Filling:
             return False
         given = self._given(made.epoch)
         stale = given - self._still_meant(made)
-        return given > _FEW * self._limit and stale > self._settings.curate_stale * given
+        much = given > _FEW * self._limit and stale > self._settings.curate_stale * given
+        return much and self._worth_it(made, talk, self._settings.curate_anew)
+
+    def renews(self, made: Assembled, talk: Talk) -> bool:
+        """May a context begin anew for what it has no room for?"""
+        return self._worth_it(made, talk, self._wanted.compose.renew_anew)
+
+    def _worth_it(self, made: Assembled, talk: Talk, share: float) -> bool:
+        """May a context begin anew for what it shows, though nothing has to leave?
+
+        The conversation is taken in anew then: that is weighed against all that was sent since the last
+        time; what every turn may add is little enough anyway.
+        """
+        since = [event for event in talk.events if event.event_seq > made.epoch.event_seq]
+        now = self._sheet.size(made.parts)
+        first = now - sum(map(self._sheet.turns.tokens, since))
+        little = share * sent(since, first, now)
+        return talk.tokens <= max(self._wanted.new_tokens, little)
 
     def curation(self, before: Epoch, made: Assembled) -> Curation:
         """What a curation came to."""

@@ -17,6 +17,7 @@ from holdfast.compose import history, record, render
 from holdfast.compose.choosing import Candidate, Chooser, Chosen, Room
 from holdfast.compose.render import Part
 from holdfast.compose.rescoring import rescored, unknown
+from holdfast.compose.sources import floor_for
 from holdfast.errors import Invalid
 from holdfast.model.compose import AgentDefaults, ComposeSettings, window_of
 from holdfast.model.epochs import Epoch, Passage
@@ -45,7 +46,7 @@ Settings = ComposeSettings | RecallSettings
 #: verdicts that no setting changes
 _SETTLED = frozenset({"duplicate", "untrusted", "superseded", "expired"})
 #: settings of compose that decided which candidates there were, and whether an epoch began
-_DECIDED = ("candidates", "recent_hours", "renew")
+_DECIDED = ("candidates", "recent_hours", "renew", "renew_anew")
 _STABLE = ("background", "index")
 
 
@@ -69,7 +70,7 @@ def replay_with(hf: Holdfast, pack_id: str, user: str, settings: Settings) -> Pa
 
 def under(hf: Holdfast, of: Recorded, settings: Settings) -> Wanted:
     """What was asked for, under other settings: their defaults where nothing else had been asked."""
-    was = of.wanted
+    was = replace(of.wanted, most=hf.settings.compact.most)
     if isinstance(settings, RecallSettings):
         return replace(was, recall=settings)
     if not isinstance(settings, ComposeSettings):
@@ -116,6 +117,7 @@ class _Again:
         self._wanted = wanted
         self._sheet = sheet_for(hf, of, wanted)
         self._known = known_before(hf, of.began if of.begins else of.event)
+        self._floor = floor_for(wanted.compose, of.talk, later=bool(self._known.last_pack))
         self._turn, self._confidence = rescored(
             of.in_turn, of.said.confidence, of.wanted.recall, wanted.recall
         )
@@ -233,7 +235,7 @@ class _Again:
         verdict, why = (one.verdict, one.why) if one.verdict in _SETTLED or one.why else ("", "")
         if not verdict and one.shown.id in heard:
             verdict, why = "duplicate", "shown already"
-        elif not verdict and one.parts and one.relevance < self._wanted.compose.floor:
+        elif not verdict and one.parts and one.relevance < self._floor:
             verdict = "floor"
         corrects = one.shown.kind == "correction"
         whole = whole and bool(one.parts)  # as `compose.sources` offers them
@@ -255,5 +257,5 @@ class _Again:
         return {**self._sheet.budget.caps, "scratchpad": self._sheet.budget.scratchpad}
 
     def _fits(self, made: _Made) -> bool:
-        window = self._wanted.window
-        return window is None or self._sheet.size(made.parts) <= window
+        space = self._wanted.space
+        return space is None or self._sheet.size(made.parts) <= space.limit

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from holdfast.compose import items, render
+from holdfast.compose.budget import Space
 from holdfast.errors import Invalid
 from holdfast.model.compose import AgentDefaults, ComposeSettings, shares_for, window_of
 from holdfast.model.packs import Signals
@@ -48,6 +49,15 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     counted_with: str
     #: of the logs; an erase makes another one
     generation: int
+    #: how far the window may be filled
+    most: float = 1.0
+
+    @property
+    def space(self) -> Space | None:
+        """The window, if there is one."""
+        if self.window is None:
+            return None
+        return Space(window=self.window, limit=int(self.most * self.window))
 
     def fixed(self) -> str:
         """What the system text and the tools are known by."""
@@ -62,6 +72,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
             self.format,
             self.budget,
             self.window,
+            self.most,
             self.counted_with,
             [render.VERSION, items.RULES],
             msgspec.to_builtins(shares_for(self.signals.activity, self.compose)),
@@ -101,6 +112,7 @@ def wanted(s: Session, query: str, given: Mapping[str, Any]) -> Wanted:
         recall=hf.settings.recall,
         counted_with=hf.counter(model).name,
         generation=generation(hf, s.principal),
+        most=hf.settings.compact.most,
     )
 
 

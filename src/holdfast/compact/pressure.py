@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby, pairwise
 
 import msgspec
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Band, Pressure
+from holdfast.model.compactions import BANDS, Band, Pressure
 from holdfast.model.events import Event
 
 from .chunks import milliseconds
@@ -17,6 +18,10 @@ _TURNS = 10
 #: a compaction that would save less than this share of the conversation is not worth a new beginning
 _WORTHWHILE = 0.25
 _HOUR = 3_600_000
+#: from here on everything is saved before anything leaves
+LAST_BANDS = BANDS[BANDS.index("flash") :]
+#: what a model says and does in one step; each step takes the whole prompt
+_STEPS = ("model_message", "tool_call")
 
 
 class Fill(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +34,8 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     left: int
     #: what was said since that one
     since: Sequence[Event]
+    #: does the prompt begin anew whatever is decided?
+    anew: bool = False
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,12 +55,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
     """Why a compaction is due; empty when none is, or it would save little."""
+    if fill.talk > bounds.history:
+        return "tokens"
     if fill.talk * (1 - _WORTHWHILE) <= max(fill.left, bounds.target(settings)):
         return ""
     over = fill.tokens >= settings.compact_at * bounds.limit
     asked = sum(event.kind == "user_message" for event in fill.since)
     found = {
-        "tokens": over or fill.talk > bounds.history,
+        "tokens": over and (fill.anew or _pays(fill, bounds, settings)),
         "turns": asked > settings.turns,
         "idle": _gap(fill.since) > settings.idle_hours * _HOUR,
         "gate": any(map(_passed, fill.since)),
@@ -61,10 +70,30 @@ def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
     return next((why for why in settings.triggers if found.get(why)), "")
 
 
+def _pays(fill: Fill, bounds: Bounds, settings: CompactSettings) -> bool:
+    """Is a new beginning worth it by now?
+
+    Whatever a prompt begins anew with is taken in anew by the provider, who had it cached. From the band
+    on where everything is saved nobody waits any longer.
+    """
+    if band(fill.tokens, bounds.limit, settings) in LAST_BANDS:
+        return True
+    anew = fill.tokens - (fill.talk - bounds.target(settings))
+    return anew <= settings.anew * sent(
+        fill.since, fill.tokens - (fill.talk - fill.left), fill.tokens
+    )
+
+
+def sent(since: Sequence[Event], first: int, last: int) -> int:
+    """Tokens of all prompts since one of so many, now that the latest has so many: one for each step."""
+    steps = sum(spoken for spoken, _ in groupby(event.kind in _STEPS for event in since))
+    return steps * (first + last) // 2
+
+
 def _gap(events: Sequence[Event]) -> int:
-    """How long nobody said anything before the last word."""
-    times = [milliseconds(event.timestamp) for event in events[-2:]]
-    return times[1] - times[0] if len(times) == 2 else 0
+    """How long nobody said anything at most."""
+    times = [milliseconds(event.timestamp) for event in events]
+    return max((later - earlier for earlier, later in pairwise(times)), default=0)
 
 
 def _passed(event: Event) -> bool:

@@ -1,9 +1,10 @@
 """What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
 
-What always holds, whichever way: what the person said last stays, and so do the last chunk and what is
-pinned, whatever room they take; pinned ones that are too much for the room by themselves are summarised,
-the oldest first. What is important, an instruction of the person or a decision stays, and so do the last
-chunks, unless all of that together does not fit: then the last chunks leave first.
+What always holds, whichever way: what the person said last stays, and so does what is pinned, whatever
+room they take; pinned ones that are too much for the room by themselves are summarised, the oldest
+first. What is important, an instruction of the person or a decision stays, and so do the last chunks,
+unless all of that together does not fit: then the last chunks leave first. The very last is summarised
+at most, and only where it takes most of the room by itself, such as the results of many calls at once.
 """
 
 from __future__ import annotations
@@ -142,7 +143,7 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
         found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
         pinned.pop(0)
     taken = sum(cost(one, task.settings) for one in found)
-    for n in _in_order(found):
+    for n in _in_order(found, task.room):
         if taken <= task.room:
             break
         taken -= cost(found[n], task.settings)
@@ -151,17 +152,19 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     return found
 
 
-def _in_order(found: Sequence[Decided]) -> list[int]:
+def _in_order(found: Sequence[Decided], room: int) -> list[int]:
     """Which steps down first: summaries, then what is merely relevant, then what should stay."""
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     summaries = [n for n in by_worth if found[n].verdict == "summarize"]
     kept = [n for n in by_worth if found[n].verdict == "keep"]
-    late = [n for n, one in enumerate(found) if one.why == "recent"][:-1]
+    recent = [n for n, one in enumerate(found) if one.why == "recent"]
+    late, last = recent[:-1], recent[-1:]
     bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
     bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
-    # each kept one steps down twice: to a summary, then out
-    return [*summaries, *kept, *kept, *late, *late, *bound, *bound]
+    giant = [n for n in last if 2 * found[n].tokens > room]
+    # each that is kept steps down twice: to a summary, then out; a giant one that came last only once
+    return [*summaries, *kept, *kept, *late, *late, *giant, *bound, *bound]
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves

@@ -31,20 +31,30 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     words: int
 
 
+class Space(msgspec.Struct, frozen=True, kw_only=True):
+    """How large a window is, and how far it may be filled."""
+
+    window: int
+    limit: int
+
+
 def budget_for(
-    settings: ComposeSettings, activity: str, budget: int, window: int | None, fixed: int
+    settings: ComposeSettings, activity: str, budget: int, space: Space | None, fixed: int
 ) -> Budget:
     """What there is for memory and history beside system and tools; Limit where there is nothing."""
-    if window is not None and fixed >= window:
+    if space is not None and fixed >= space.limit:
         raise Limit(
-            f"system and tools take {fixed} tokens and leave no room in a window of {window}"
+            f"system and tools take {fixed} tokens and leave no room in a window of {space.window}, of "
+            f"which {space.limit} are filled at most"
         )
-    total = budget if window is None else min(budget, (window - fixed) // 2)
+    total = budget if space is None else min(budget, (space.window - fixed) // 2)
     shares = shares_for(activity, settings)
     share = {name: getattr(shares, name) for name in SHARED}
     room = settings.history_tokens
-    if window is not None:
-        room = max(0, window - fixed - total - _SEAMS)
+    whole = room
+    if space is not None:
+        room = max(0, space.limit - fixed - total - _SEAMS)
+        whole = max(0, space.window - fixed - total - _SEAMS)
     notes = int(settings.scratchpad * total)
     return Budget(
         total=total,
@@ -52,6 +62,6 @@ def budget_for(
         stable=min(total - notes, int((share["background"] + share["index"]) * total)),
         scratchpad=notes,
         history=room,
-        event=min(settings.event_tokens, room // _OF_HISTORY),
-        words=room // _OF_A_PERSON,
+        event=min(settings.event_tokens, whole // _OF_HISTORY),
+        words=whole // _OF_A_PERSON,
     )

@@ -73,6 +73,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     settings: ComposeSettings
     project: str
+    #: hits that are less likely than this are left out
+    floor: float = 0.0
     signals: Signals = Signals()
     hits: Sequence[Hit] = ()
     #: of the parts of documents among them what is shown, and where in the whole text that lies
@@ -105,6 +107,18 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Source = Callable[[Situation], Iterator[Candidate]]
+
+
+def floor_for(settings: ComposeSettings, talk: Sequence[Event], *, later: bool) -> float:
+    """How likely a hit must be: a conversation under way shows most of what it needs itself.
+
+    The first context of a session knows nothing but what it is asked for; `talk` ends with what was said
+    or done last, and all of it is before the model's eyes.
+    """
+    if not later or not talk:
+        return settings.floor
+    asked = talk[-1].kind == "user_message"
+    return max(settings.floor, settings.floor_asked if asked else settings.floor_step)
 
 
 # ---- what a turn adds ------------------------------------------------------------------------
@@ -152,7 +166,7 @@ def found(of: Situation) -> Iterator[Candidate]:
     """What recall found: decisions and errors are critical, the rest is relevant."""
     for hit in of.hits:
         critical = hit.event is not None and hit.event.kind in ("decision", "error")
-        unlikely, repeats = hit.relevance < of.settings.floor, plain(hit.full) in of.said
+        unlikely, repeats = hit.relevance < of.floor, plain(hit.full) in of.said
         named = hit.id in of.named and of.saved.get(hit.id, (None, False))[1]
         yield Candidate(
             item=_of_hit(of, hit, whole=of.whole or unlikely or repeats),

@@ -39,10 +39,17 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     curate_at: Share = 0.4
     #: when more than this share of what recall put in is beside the point of the present prompt
     curate_stale: Share = 0.5
+    #: and the context, which begins anew then, takes in no more than this share of all that was sent
+    #: since it began
+    curate_anew: Share = 0.05
     #: of the window: from here on items leave
     compact_at: Share = 0.5
-    #: what is left afterwards, so that the next compaction is far away
-    compact_to: Share = 0.25
+    #: what is left afterwards: the less it is, the less each step after it costs and the further away
+    #: the next one is (`bench/economy.py`)
+    compact_to: Share = 0.15
+    #: a prompt that begins anew is taken in anew: it may be so much of all that was sent since the last
+    #: time; what is fuller than `flash_at` does not wait for it
+    anew: Share = 0.02
     #: from here on the whole working context is saved
     flash_at: Share = 0.8
     #: the same as a number of tokens; None for the share alone

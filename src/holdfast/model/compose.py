@@ -66,9 +66,15 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     candidates: Some = 60
     #: what is less likely than this what was asked for is left out
     floor: Share = 0.005
+    #: the same once a conversation is under way and the person asks; it shows most of what it needs
+    floor_asked: Share = 0.01
+    #: the same for a step of the model's own work: what is put in is paid for at every step that follows
+    floor_step: Share = 0.15
     #: when the budget is full, and what a turn could add holds what was asked for with this likelihood,
     #: the context begins anew
     renew: Share = 0.3
+    #: if what it takes in anew then is no more than this share of all that was sent since it began
+    renew_anew: Share = 0.03
     #: errors and decisions of so many hours count as recent
     recent_hours: Annotated[float, msgspec.Meta(gt=0, le=87_600)] = 24.0
     #: what each level is worth beside the full text, about what it keeps of its key terms
