@@ -157,7 +157,7 @@ def _in_order(found: Sequence[Decided]) -> list[int]:
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     summaries = [n for n in by_worth if found[n].verdict == "summarize"]
     kept = [n for n in by_worth if found[n].verdict == "keep"]
-    late = [n for n, one in enumerate(found) if one.why == "recent"][:-1]
+    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
     bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
     bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
     # each kept one steps down twice: to a summary, then out
