@@ -80,6 +80,21 @@ def test_a_long_document_that_is_pinned_stays_whole_however_full_the_window(
         assert PROJECT.strip() in pack.sections["history"]
 
 
+@pytest.mark.parametrize("window", [1_500, 6_000])
+def test_a_long_question_does_not_make_an_instruction_leave(
+    s: holdfast.Session, window: int
+) -> None:
+    s.user(RULE)
+    s.decision(DECIDED)
+    worked(s, 20)
+    s.user("What is wrong here?\n" + "src/cart/total.py line 7: KeyError\n" * 2_000)
+    s.tool_call("Bash", {"command": "cat all.log"}, call_id="last")
+    s.tool_result("Bash", LONG * 40, call_id="last")
+    pack = s.context("what is wrong?", window=window, budget=0)
+    assert RULE in pack.sections["history"]
+    assert DECIDED in pack.sections["history"]
+
+
 # ---- tool-heavy histories never shrink (cloudflare/agents#2064) -------------------------------------
 
 

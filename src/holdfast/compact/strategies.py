@@ -3,7 +3,8 @@
 What always holds, whichever way: what the person said last stays, and so do the last chunk and what is
 pinned, whatever room they take; pinned ones that are too much for the room by themselves are summarised,
 the oldest first. What is important, an instruction of the person or a decision stays, and so do the last
-chunks, unless all of that together does not fit: then the last chunks leave first.
+chunks, unless all of that together does not fit: then the last chunks leave first. A long question alone
+makes no instruction leave: a part of the room is theirs, whatever stands beside them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .scoring import Score
 
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
+#: of the room, what is important, decided or an instruction may take beside what always stays
+_BOUND = 0.25
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,17 +144,27 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     while pinned and sum(found[n].tokens for n in pinned) > task.room:
         found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
         pinned.pop(0)
-    taken = sum(cost(one, task.settings) for one in found)
-    for n in _in_order(found):
-        if taken <= task.room:
-            break
-        taken -= cost(found[n], task.settings)
-        found[n] = _lower(found[n], task.settings)
-        taken += cost(found[n], task.settings)
+    free, bound = _in_order(found)
+    _step_down(found, free, task.room, task.settings)
+    held = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
+    _step_down(found, bound, max(task.room, held + int(_BOUND * task.room)), task.settings)
     return found
 
 
-def _in_order(found: Sequence[Decided]) -> list[int]:
+def _step_down(
+    found: list[Decided], order: Sequence[int], room: int, settings: CompactSettings
+) -> None:
+    """One after the other takes less, until all of them fit."""
+    taken = sum(cost(one, settings) for one in found)
+    for n in order:
+        if taken <= room:
+            return
+        taken -= cost(found[n], settings)
+        found[n] = _lower(found[n], settings)
+        taken += cost(found[n], settings)
+
+
+def _in_order(found: Sequence[Decided]) -> tuple[list[int], list[int]]:
     """Which steps down first: summaries, then what is merely relevant, then what should stay."""
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
@@ -161,7 +174,7 @@ def _in_order(found: Sequence[Decided]) -> list[int]:
     bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
     bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
     # each kept one steps down twice: to a summary, then out
-    return [*summaries, *kept, *kept, *late, *late, *bound, *bound]
+    return [*summaries, *kept, *kept, *late, *late], [*bound, *bound]
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves
