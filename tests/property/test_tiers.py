@@ -129,10 +129,9 @@ def test_tiers_agree_with_scores(history: list[Step], days: int) -> None:
         head = hf.log.head()
         assert life.s.items.update_tiers().moved == {}
         assert hf.log.head() == head, "nothing moved, so nothing is recorded"
+        known = life.now()  # the context is a younger event, which lets more time have passed
         hf.rebuild()
-        assert {item.id: (item.tier, item.score) for item in life.now()} == {
-            item.id: (item.tier, item.score) for item in items
-        }
+        assert life.now() == known
 
 
 def agrees_with_itself(life: Kept, items: list[ContextItem]) -> None:
@@ -143,8 +142,8 @@ def agrees_with_itself(life: Kept, items: list[ContextItem]) -> None:
     assert counted == tuple(len(by_tier[tier]) for tier in TIERS)
     for tier, of in by_tier.items():
         assert {one.id for one in of} == {one.id for one in items if one.tier == tier}
-    scores = [one.score for one in items]
-    assert scores == sorted(scores, reverse=True)
+    order = [(not one.pinned, -one.score) for one in items]
+    assert order == sorted(order)
     pack = life.s.context("what is open?", window=9_000, budget=900)
     levels = {one.shown.id: one.verdict for one in pack.receipt.candidates}
     hot = [one for one in by_tier["HOT"] if one.id in levels]
