@@ -3,6 +3,9 @@
 DATA is a folder with `swe-agent/`, `tau-bench/`, `beam/` and `qmsum/`. A whole session is recorded and
 compacted to a share of its tokens, in each of the four ways and by keeping its last tokens alone.
 
+Beside them in the same run: agent-memfas, as `bench.compact_peer` says. Of conversations the last tokens
+are as many as ours keep and are given for memory together.
+
 Work of agents: of the file paths, errors and commands of the session (`bench/key_terms.py`), the share
 that is still named in the window; of the spans that left, the share whose every event comes back byte
 for byte through `expand`. Sessions stand alone and in a row: all of one repository are one session.
@@ -21,19 +24,22 @@ import random
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 import holdfast
+from bench import compact_peer
 from bench.compact_terms import SORTS, Named, named_in
 from bench.compose_seen import Extent, seen
 from bench.data import Conversation, Question, find, last_moment, read, record
 from bench.economy_data import Message, Script, alone, chained
 from bench.measures import SEED, mean
+from bench.peer_process import Failed
 from bench.report import show
 from holdfast.compact.scoring import likeness
 from holdfast.model.compactions import Compaction
@@ -90,7 +96,9 @@ def _hear(s: holdfast.Session, message: Message) -> None:
             s.tool_call(call.tool, call.arguments, call_id=call.id)
 
 
-def worked(script: Script, share: float) -> Iterator[tuple[str, Row]]:
+def worked(
+    script: Script, share: float, others: Sequence[compact_peer.Other]
+) -> Iterator[tuple[str, Row]]:
     """What each way leaves of one script."""
     for way in WAYS:
         with opened() as hf:
@@ -125,6 +133,8 @@ def worked(script: Script, share: float) -> Iterator[tuple[str, Row]]:
                         "restored": (0, 0),
                     },
                 )
+                for other in others:
+                    yield from compact_peer.worked(other, script, room, count)
 
 
 def _last(text: str, room: int, count: Any) -> str:
@@ -151,7 +161,7 @@ def restored(hf: holdfast.Holdfast, s: holdfast.Session, made: Compaction) -> tu
     return good, seen
 
 
-def agents(data: Path, share: float) -> list[Row]:
+def agents(data: Path, share: float, others: Sequence[compact_peer.Other]) -> list[Row]:
     """A row for each data set and way."""
     rows = []
     for name, scripts in (
@@ -161,7 +171,7 @@ def agents(data: Path, share: float) -> list[Row]:
     ):
         found: dict[str, list[Row]] = {}
         for script in scripts:
-            for way, row in worked(script, share):
+            for way, row in worked(script, share, others):
                 found.setdefault(way, []).append(row)
         for way, of in found.items():
             good, seen = (sum(row["restored"][n] for row in of) for n in (0, 1))
@@ -177,6 +187,7 @@ def agents(data: Path, share: float) -> list[Row]:
                     "s": mean([row["seconds"] for row in of]),
                 }
             )
+        rows += compact_peer.cannot(others, rows[0], name)
     return rows
 
 
@@ -272,13 +283,40 @@ def one_session(conversation: Conversation) -> Conversation:
     )
 
 
-def conversations(data: Path, share: float, most: int) -> list[Row]:
+def unaided(
+    conversation: Conversation, share: float, other: compact_peer.Other | None
+) -> list[Row]:
+    """What each question finds in the last tokens alone, or in what another way leaves."""
+    with opened() as hf:
+        count, judge = hf.counter().count, Judge(conversation, {})
+    room = int(share * sum(count(turn.text) for turn in conversation.turns)) + BUDGET
+    if other is not None:
+        return compact_peer.asked(other, conversation, room, EXPANSION, judge.stands, count)
+    last = _last("\n".join(turn.text for turn in conversation.turns), room, count)
+    return [
+        compact_peer.found(question.gold, last, "", judge.stands, count)
+        for question in conversation.questions
+        if question.gold
+    ]
+
+
+def conversations(
+    data: Path, share: float, most: int, others: Sequence[compact_peer.Other]
+) -> list[Row]:
     """A row for each data set and way."""
-    rows = []
+    rows: list[Row] = []
     for name in ("beam", "qmsum"):
         every = read(find(data / name, name), name)[:most]
-        for way in WAYS:
-            found = [row for one in every for row in asked(one, share, way)]
+        ways: dict[str, Callable[[Conversation], list[Row]]] = {
+            way: partial(asked, share=share, way=way) for way in WAYS
+        }
+        ways["last tokens alone"] = partial(unaided, share=share, other=None)
+        ways |= {one.name: partial(unaided, share=share, other=one) for one in others}
+        for way, ask in ways.items():
+            try:
+                found = [row for one in every for row in ask(one)]
+            except Failed:  # its reason stands in a row of its own
+                continue
             sums = {key: sum(row[key] for row in found) for key in _COUNTED}
             rows.append(
                 {
@@ -292,6 +330,7 @@ def conversations(data: Path, share: float, most: int) -> list[Row]:
                     "false": sums["false"],
                 }
             )
+        rows += compact_peer.cannot(others, rows[0], name)
     return rows
 
 
@@ -301,11 +340,17 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--share", type=float, default=0.1)
     parser.add_argument("--most", type=int, default=5, help="conversations of a data set")
+    parser.add_argument("--environments", type=Path, help="where agent-memfas is kept installed")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    title = f"compacted to {given.share:.0%} of the tokens"
-    show(f"work of agents, {title}", agents(given.data, given.share), as_json=given.json)
-    rows = conversations(given.data, given.share, given.most)
+    title, kept = f"compacted to {given.share:.0%} of the tokens", given.environments
+    with (
+        nullcontext(kept) if kept else tempfile.TemporaryDirectory() as folder,
+        compact_peer.others(Path(folder).resolve()) as others,
+    ):
+        rows = agents(given.data, given.share, others)
+        show(f"work of agents, {title}", rows, as_json=given.json)
+        rows = conversations(given.data, given.share, given.most, others)
     show(f"conversations with questions, {title}", rows, as_json=given.json)
 
 

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 #: what Python does when a socket is about to reach for an address, and where the address stands
 _REACHES = {
@@ -74,6 +74,14 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+        ...
+
+
+class Compacting(Store, Protocol):
+    """A peer that makes room in a context."""
+
+    def compact(self, prompt: str, keep: int | None) -> dict[str, list[str]]:
+        """What is left of what was added, and what can be had back."""
         ...
 
 
@@ -217,6 +225,10 @@ class Answering:
                 start = time.perf_counter()
                 found = self._held().ask(said["question"], said["k"])
                 return {"seconds": time.perf_counter() - start, "found": found}
+            case "compact":
+                start = time.perf_counter()
+                left = cast("Compacting", self._held()).compact(said["prompt"], said["keep"])
+                return {"seconds": time.perf_counter() - start, **left}
             case "embed":
                 start = time.perf_counter()
                 self._embeddings([said["text"]])

@@ -230,7 +230,8 @@ def with_model(server: Server, home: Path) -> holdfast.Holdfast:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
         f'[complete]\nprovider = "openai"\nmodel = "m"\nurl = "{server.url("openai")}"\n'
-        "rest_s = 0\ntimeout_s = 3\nretries = 0\n[compact]\nstrategy = 'recursive_summarization'\n"
+        "rest_s = 0\ntimeout_s = 3\nretries = 0\n[compact]\n"
+        "strategy = 'recursive_summarization'\nlines = 0.3\n"
     )
     return holdfast.open(home, project="p", user="ana", now=Ticking())
 

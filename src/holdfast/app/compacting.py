@@ -96,6 +96,10 @@ class Compactor:
         left = decide(asked, self._settings, self._summarize, self._count)
         if left is None:
             return None
+        before = sum(piece.tokens for piece in pieces) + self._size(earlier)
+        after = left.kept + self._size(left.past)
+        if after >= before:
+            return None
         return Compaction(
             id=fresh_id("evt"),
             event_seq=0,
@@ -105,8 +109,8 @@ class Compactor:
             prompt=prompt,
             through=events[-1].event_seq,
             after=known.past,
-            tokens_before=sum(piece.tokens for piece in pieces) + self._size(earlier),
-            tokens_after=left.kept + self._size(left.past),
+            tokens_before=before,
+            tokens_after=after,
             window=room.window,
             past=left.past,
             decided=left.decided,

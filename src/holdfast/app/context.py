@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 #: so often a context is made anew because another one of the same session was faster
 _MOST_TRIES = 50
 #: why an epoch begins
+_FIRST, _SHORTENED = "the first", "the host has shortened its conversation"
 _FULL, _FILLING = "the window is full", "the window is filling up"
 _COMPACTED = "the conversation was compacted"
 _CURATED = "much of what was given is beside the point by now"
@@ -78,7 +79,7 @@ class Composer:
 
     def _made(self, known: Epochs) -> Assembled:
         epoch = next((one for one in known.epochs if one.key == self._wanted.key()), None)
-        why = "the first" if epoch is None else self._cannot_go_on(epoch, known)
+        why = _FIRST if epoch is None else self._cannot_go_on(epoch, known)
         if epoch is not None and not why:
             found = self._found(epoch, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
@@ -120,7 +121,7 @@ class Composer:
     def _cannot_go_on(self, epoch: Epoch, known: Epochs) -> str:
         """Why the beginning of the context cannot stay as it is; empty when it can."""
         if epoch.event_seq < known.compacted:
-            return "the host has shortened its conversation"
+            return _SHORTENED
         if epoch.past != known.past:
             return _COMPACTED
         if epoch.generation != self._wanted.generation:
@@ -163,7 +164,7 @@ class Composer:
         """A new epoch: background and index packed anew, the conversation from where it fits."""
         stable, before = self._stable(known.number), known.past
         known = replace(self._compacted(known), number=known.number + len(stable.shown))
-        if known.past != before and why in (_FULL, _FILLING):
+        if known.past != before and why not in (_FIRST, _SHORTENED):
             why = _COMPACTED
         room = self._sheet.budget.total - self._sheet.budget.stable
         found: Found | None = None

@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from holdfast.capture.parse import NOTES
 from holdfast.compose import history, render
 from holdfast.documents.whole import whole as whole_document
-from holdfast.errors import Invalid, NotFound
+from holdfast.errors import Damaged, Invalid, NotFound
 from holdfast.model import memories as model
 from holdfast.model.documents import EVENT as DOCUMENT
 from holdfast.model.events import Event
@@ -33,6 +35,7 @@ from holdfast.views.view import session_key
 
 from . import retrieve
 from .asking import Asked, mended
+from .bodies import payload
 from .history import session_events
 from .memories import now
 from .packs import changed, stands
@@ -233,6 +236,11 @@ def whole(hf: Holdfast, event: Event) -> str:
     try:
         return b"".join(hf.body(event)).decode("utf-8", "replace")
     except NotFound:
+        if not beyond(event):
+            return said(event)
+    try:
+        return said(replace(event, payload=payload(hf, event)))
+    except Damaged:
         return said(event)
 
 

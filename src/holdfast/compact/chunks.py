@@ -1,7 +1,7 @@
 """A conversation in chunks: pieces that stay or leave as a whole.
 
-A call of a tool and its result are one chunk, with whatever happened between them. Chunks cover the
-events without a gap, in order.
+Calls of tools made together and their results are one chunk, with whatever happened between them
+(`model/pairs.py` says how far that goes). Chunks cover the events without a gap, in order.
 """
 
 from __future__ import annotations

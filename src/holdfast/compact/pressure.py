@@ -18,6 +18,8 @@ _TURNS = 10
 #: a compaction that would save less than this share of the conversation is not worth a new beginning
 _WORTHWHILE = 0.25
 _HOUR = 3_600_000
+#: a small window keeps so many tokens, if that is no more than this share of what it is compacted at
+_FEW, _SMALL = 1_000, 0.7
 #: from here on everything is saved before anything leaves
 LAST_BANDS = BANDS[BANDS.index("flash") :]
 #: what a model says and does in one step; each step takes the whole prompt
@@ -50,7 +52,9 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, settings: CompactSettings) -> int:
         """What of the conversation a compaction is to leave."""
-        return min(int(settings.compact_to * self.limit), int(self.refill * self.history))
+        share = int(settings.compact_to * self.limit)
+        small = min(_FEW, int(_SMALL * settings.compact_at * self.limit))
+        return min(max(share, small), int(self.refill * self.history))
 
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:

@@ -5,6 +5,8 @@ room they take; pinned ones that are too much for the room by themselves are sum
 first. What is important, an instruction of the person or a decision stays, and so do the last chunks,
 unless all of that together does not fit: then the last chunks leave first. The very last is summarised
 at most, and only where it takes most of the room by itself, such as the results of many calls at once.
+A long question alone makes no instruction leave: a part of the room is theirs, whatever stands beside
+them.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from .scoring import Score
 
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
+#: of the room, what is important, decided or an instruction may take beside what always stays
+_BOUND = 0.5
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,29 +146,39 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     while pinned and sum(found[n].tokens for n in pinned) > task.room:
         found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
         pinned.pop(0)
-    taken = sum(cost(one, task.settings) for one in found)
-    for n in _in_order(found, task.room):
-        if taken <= task.room:
-            break
-        taken -= cost(found[n], task.settings)
-        found[n] = _lower(found[n], task.settings)
-        taken += cost(found[n], task.settings)
+    free, bound = _in_order(found, task.room)
+    _step_down(found, free, task.room, task.settings)
+    held = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
+    _step_down(found, bound, max(task.room, held + int(_BOUND * task.room)), task.settings)
     return found
 
 
-def _in_order(found: Sequence[Decided], room: int) -> list[int]:
+def _step_down(
+    found: list[Decided], order: Sequence[int], room: int, settings: CompactSettings
+) -> None:
+    """One after the other takes less, until all of them fit."""
+    taken = sum(cost(one, settings) for one in found)
+    for n in order:
+        if taken <= room:
+            return
+        taken -= cost(found[n], settings)
+        found[n] = _lower(found[n], settings)
+        taken += cost(found[n], settings)
+
+
+def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int]]:
     """Which steps down first: summaries, then what is merely relevant, then what should stay."""
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     summaries = [n for n in by_worth if found[n].verdict == "summarize"]
     kept = [n for n in by_worth if found[n].verdict == "keep"]
-    recent = [n for n, one in enumerate(found) if one.why == "recent"]
-    late, last = recent[:-1], recent[-1:]
+    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
+    end = len(found) - 1
+    giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
     bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
     bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
-    giant = [n for n in last if 2 * found[n].tokens > room]
     # each that is kept steps down twice: to a summary, then out; a giant one that came last only once
-    return [*summaries, *kept, *kept, *late, *late, *giant, *bound, *bound]
+    return [*summaries, *kept, *kept, *late, *late, *giant], [*bound, *bound]
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves

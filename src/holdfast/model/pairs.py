@@ -1,8 +1,12 @@
-"""Which events of a conversation belong together: a call of a tool and its result.
+"""Which events of a conversation belong together: calls of tools made together, and their results.
 
-A result belongs to the oldest call of its name that waits for one. A call that was given up waits no
-more: one whose id is used again, and one without an id when the same tool is called again after
-somebody spoke.
+A result answers the oldest call of its name that waits for one. A call that was given up waits no
+more: one whose id is used again, and one without an id when the same tool is called again after somebody
+spoke.
+
+What always holds: what stays together ends. A result that comes after the person spoke again, or after
+further calls were made, is no answer any model takes as one, and stands by itself; so one call that is
+answered late, or never, does not tie a whole session together.
 """
 
 from __future__ import annotations
@@ -33,10 +37,16 @@ def answers(events: Sequence[Event]) -> dict[int, int]:
 
 
 def starts(events: Sequence[Event]) -> list[int]:
-    """The places from where on every result has its call; some never had one."""
+    """The places where nothing that stays together is parted."""
     parted: set[int] = set()
-    for result, call in answers(events).items():
-        parted.update(range(call + 1, result + 1))
+    calls = answers(events)
+    since, answered = 0, False
+    for n, event in enumerate(events):
+        if event.kind == "user_message" or (event.kind == "tool_call" and answered):
+            since, answered = n, False
+        if event.kind == "tool_result" and calls.get(n, -1) >= since:
+            parted.update(range(calls[n] + 1, n + 1))
+            answered = True
     return [n for n in range(len(events)) if n not in parted]
 
 
