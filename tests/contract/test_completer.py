@@ -18,7 +18,7 @@ from holdfast.engines.completers.anthropic import Anthropic
 from holdfast.engines.completers.openai import OpenAI
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, Unavailable
 from holdfast.model.complete import Asked, CompleteSettings
-from holdfast.ports.complete import Completer, Unanswered
+from holdfast.ports.complete import Completer, TooLong, Unanswered
 from tests.completers import server as fake
 from tests.completers.server import Server, serving
 from tests.property.effort import examples
@@ -214,14 +214,25 @@ def test_one_that_is_not_there_is_tried_again_and_then_unavailable(ask: Ask) -> 
     assert len(completer.waits) == 2
 
 
+#: as Anthropic and vLLM say it, neither of which has a name for it
+PROMPT_TOO_LONG = (
+    b'{"type": "error", "error": {"type": "invalid_request_error", '
+    b'"message": "prompt is too long: 216354 tokens > 200000 maximum"}}'
+)
+MORE_THAN_SERVED = (
+    b'{"error": {"message": "This model\'s maximum context length is 4096 tokens. However, you '
+    b'requested 5000 tokens", "type": "BadRequestError", "code": 400}}'
+)
 NOT_AGAIN: list[tuple[int, bytes, type[HoldfastError], str]] = [
     (400, b"{}", Invalid, "complete.model"),
-    (400, b'{"error": {"code": "context_length_exceeded"}}', Limit, "complete.input_tokens"),
+    (400, b'{"error": {"code": "context_length_exceeded"}}', TooLong, "complete.input_tokens"),
+    (400, PROMPT_TOO_LONG, TooLong, "complete.input_tokens"),
+    (400, MORE_THAN_SERVED, TooLong, "complete.input_tokens"),
     (401, b"{}", Denied, "HOLDFAST_LLM_KEY"),
     (402, b"{}", Limit, "credit"),
     (403, b"{}", Denied, "HOLDFAST_LLM_KEY"),
     (404, b"{}", Invalid, "complete.model"),
-    (413, b"<html>", Limit, "complete.input_tokens"),
+    (413, b"<html>", TooLong, "complete.input_tokens"),
     (422, b"", Invalid, "complete.model"),
     (429, b'{"error": {"code": "insufficient_quota", "type": "x"}}', Limit, "quota"),
     (302, b"", Invalid, "complete.url"),

@@ -1,9 +1,10 @@
 """Summaries by a language model where one is set, checked; by rule wherever that fails.
 
-What always holds: no question is larger than the model takes, and a compaction asks a bounded number of
-them in a bounded time; what is quoted stands as JSON between marks nobody can guess; an answer that is
-empty, too long, holds a mark of ours or names what the quoted text does not is thrown away; after the
-first failure the rest is done by rule.
+What always holds: no question is larger than the settings say the model takes, and where the one that is
+served takes less, the next is half as long; a compaction asks a bounded number of them, refused ones
+counted, in a bounded time; what is quoted stands as JSON between marks nobody can guess; an answer that
+is empty, too long, holds a mark of ours or names what the quoted text does not is thrown away; after any
+other failure the rest is done by rule.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from holdfast.errors import HoldfastError
 from holdfast.model.compact import CompactSettings
 from holdfast.model.complete import Asked
 from holdfast.model.events import Event
+from holdfast.ports.complete import TooLong
 from holdfast.text.spoken import said, speaker
 
 from . import completing
@@ -42,6 +44,8 @@ _SCHEMA = {
 }
 #: of what a question may take, so much is left for the words around the data
 _AROUND = 600
+#: fewer tokens are not worth a question, which takes as many around them
+_WORTH = 200
 #: a mark of ours in an answer is no summary
 _OURS = ("<hf:", "</hf:")
 
@@ -56,11 +60,15 @@ class ModelSummaries:
         self._by_rule = by_rule(count)
         self._calls = settings.model_calls
         self._until = time.monotonic() + settings.model_seconds
-        self._room = max(0, self._hf.settings.complete.input_tokens - _AROUND)
+        asked = self._hf.settings.complete
+        self._count_theirs = self._hf.counter(asked.model).count
+        self._room = max(0, asked.input_tokens - _AROUND)
 
     def __call__(self, events: Sequence[Event], room: int) -> tuple[str, str] | None:
         """A summary of events in so many tokens, and who wrote it."""
         pieces = [f"{speaker(event)}: {said(event)}" for event in events]
+        if self._size(pieces) < _WORTH:
+            return self._by_rule(events, room)
         text = self._reduced(pieces, room, [event.event_id for event in events])
         if text and self._holds(text, pieces, room):
             return text, self._hf.settings.complete.model
@@ -68,31 +76,42 @@ class ModelSummaries:
 
     def _reduced(self, pieces: Sequence[str], room: int, sources: Sequence[str]) -> str:
         """A summary of pieces; where they are too many for one question, of summaries of them."""
-        if sum(map(self._count, pieces)) <= self._room:
-            return self._asked(pieces, room, sources)
+        while (size := self._size(pieces)) <= self._room:
+            try:
+                return self._asked(pieces, room, sources)
+            except TooLong:
+                self._room = size // 2
         if len(pieces) == 1:
-            return self._asked([self._ends(pieces[0])], room, sources)
+            ends = self._ends(pieces[0])
+            return self._reduced([ends], room, sources) if ends else ""
         middle = len(pieces) // 2
         parts = [
             self._reduced(half, max(1, room // 2), sources)
             for half in (pieces[:middle], pieces[middle:])
         ]
-        return self._asked([part for part in parts if part], room, sources) if all(parts) else ""
+        return self._reduced(parts, room, sources) if all(parts) else ""
 
     def _ends(self, text: str) -> str:
         """The beginning and the end of a text that is too long for any question."""
-        half = len(text) // 2
-        while half and self._count(f"{text[:half]}\n…\n{text[-half:]}") > self._room:
+        half = len(text) // 4
+        while half and self._size([f"{text[:half]}\n…\n{text[-half:]}"]) > self._room:
             half //= 2
         return f"{text[:half]}\n…\n{text[-half:]}" if half else ""
 
+    def _size(self, pieces: Sequence[str]) -> int:
+        """Tokens of pieces as they are sent."""
+        return self._count_theirs(_data(pieces))
+
     def _asked(self, pieces: Sequence[str], room: int, sources: Sequence[str]) -> str:
-        """One question; empty when there is no answer, and then none is asked any more."""
+        """One question; empty when there is no answer, and then none is asked any more.
+
+        TooLong when the model that is served takes less.
+        """
         if self._calls <= 0 or time.monotonic() >= self._until:
             return ""
         self._calls -= 1
         mark = secrets.token_hex(8)
-        data = msgspec.json.encode(list(pieces)).decode()
+        data = _data(pieces)
         words = max(20, room * 3 // 4)
         prompt = (
             f"Shorten what stands between the two marks {mark} to at most {words} words. Answer "
@@ -108,6 +127,8 @@ class ModelSummaries:
         try:
             answer = completing.complete(self._hf, question, sources, self._s)
             found = msgspec.json.decode(answer.text, type=dict[str, str]).get("summary", "")
+        except TooLong:
+            raise
         except (HoldfastError, msgspec.MsgspecError):
             self._calls = 0  # the event of the call says why; the rest is done by rule
             return ""
@@ -119,6 +140,10 @@ class ModelSummaries:
             return False
         whole = "\n".join(pieces)
         return all(name in whole for name in naming.exact(text))
+
+
+def _data(pieces: Sequence[str]) -> str:
+    return msgspec.json.encode(list(pieces)).decode()
 
 
 def summaries(s: Session, count: Count, settings: CompactSettings) -> Summarize:

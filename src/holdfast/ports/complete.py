@@ -8,8 +8,8 @@ What every engine must keep, and what tests/contract/test_completer.py proves on
   times, after growing waits, as long as the time lasts. A wait it asks for is kept, or not begun;
 - an answer is a whole one or none: whatever is no answer, or larger than what was asked for can be, is
   Unanswered; what the model refuses is an answer that says so;
-- a question it turns down is Invalid, one too long for it or past the account's quota is Limit, a key
-  it turns down is Denied; none of these is tried again;
+- a question it turns down is Invalid, one too long for it is TooLong, one past the account's quota is
+  Limit, a key it turns down is Denied; none of these is tried again;
 - the question goes to the one address of the settings: no redirect is followed, no proxy is used, no
   header is sent because of the environment;
 - no error shows the key, nor what the endpoint said, since some say back what they were sent;
@@ -23,12 +23,16 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from holdfast.errors import Unavailable
+from holdfast.errors import Limit, Unavailable
 from holdfast.model.complete import Asked, Completion
 
 
 class Unanswered(Unavailable):
     """The question was sent and no usable answer came; it may be billed all the same."""
+
+
+class TooLong(Limit):
+    """The question is longer than the model takes that is served there; a shorter one may do."""
 
 
 class Completer(Protocol):

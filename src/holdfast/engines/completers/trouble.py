@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, Unavailable
+from holdfast.ports.complete import TooLong
 
 if TYPE_CHECKING:
     from .wire import Answer
@@ -14,6 +16,11 @@ if TYPE_CHECKING:
 _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 #: how providers call a question that is longer than their model takes
 _TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error", "request_too_large"})
+#: how those say it that have no name for it
+_SAID_TOO_LONG = re.compile(
+    r"prompt is too long|maximum context length|exceeds? (?:the )?(?:\w+ ){0,3}context",
+    re.IGNORECASE,
+)
 #: and an account that has nothing left, however they answer it
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_error", "billing_not_active"})
 
@@ -21,6 +28,7 @@ _NO_CREDIT = frozenset({"insufficient_quota", "billing_error", "billing_not_acti
 class _Said(msgspec.Struct, frozen=True):
     code: str | int | None = None
     type: str | None = None
+    message: str | None = None
 
 
 class _Refusal(msgspec.Struct, frozen=True):
@@ -45,8 +53,8 @@ def refused(answer: Answer, host: str) -> HoldfastError:
         return Limit(said + "the quota or the credit of the account is used up there")
     if status in (401, 403):
         return Denied(said + "it refuses the key; check HOLDFAST_LLM_KEY")
-    if status == 413 or names & _TOO_LONG:
-        return Limit(said + "the question is longer than it takes; lower complete.input_tokens")
+    if status == 413 or names & _TOO_LONG or (status == 400 and _says_too_long(answer)):
+        return TooLong(said + "the question is longer than it takes; lower complete.input_tokens")
     if status == 404:
         return Invalid(
             said + "no such address or no such model there; check complete.url and complete.model"
@@ -63,8 +71,17 @@ def refused(answer: Answer, host: str) -> HoldfastError:
 
 def _names(answer: Answer) -> set[str]:
     """What an error is called, and nothing of what it says."""
-    try:
-        said = msgspec.json.decode(answer.body, type=_Refusal).error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return set()
+    said = _said(answer)
     return {str(said.code), str(said.type)}
+
+
+def _says_too_long(answer: Answer) -> bool:
+    """Whether that is what it says; its words are looked at, and never shown."""
+    return _SAID_TOO_LONG.search(_said(answer).message or "") is not None
+
+
+def _said(answer: Answer) -> _Said:
+    try:
+        return msgspec.json.decode(answer.body, type=_Refusal).error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Said()
