@@ -17,6 +17,7 @@ from holdfast.model.packs import Signals
 from holdfast.model.recall import RecallSettings
 from holdfast.text.quoting import quoted
 
+from . import nested
 from .telling import redacted
 
 if TYPE_CHECKING:
@@ -180,9 +181,10 @@ def _tools(hf: Holdfast, given: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(given, list | tuple):
         raise Invalid("tools are a list of definitions, each a dict")
     try:
-        shown = redacted(hf, msgspec.json.encode(list(given), order="sorted").decode())
-        if _depth(shown) > _DEEPEST:
+        told = msgspec.json.encode(list(given), order="sorted")
+        if _depth(told.decode()) > _DEEPEST:
             raise Invalid(f"tools are nested deeper than {_DEEPEST} levels")
-        return tuple(msgspec.json.decode(shown, type=list[dict[str, Any]]))
+        shown = nested.cleaned(hf, msgspec.json.decode(told))
+        return tuple(msgspec.convert(shown, list[dict[str, Any]]))
     except (TypeError, ValueError, msgspec.MsgspecError) as exc:
         raise Invalid(f"tools are a list of definitions, each a dict of JSON: {exc}") from exc

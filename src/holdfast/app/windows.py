@@ -122,10 +122,9 @@ def turns_for(hf: Holdfast, model: str, limit: int) -> Turns:
 def holding(s: Session, turns: Turns, model: str = "") -> Held:
     """What the window of a session holds."""
     hf, known = s._hf, known_of(s)
-    past = Past()
-    if known.past and (event := hf.log.find(known.past)) is not None and not event.erased:
-        past = compactions.read(hf, event).past
-    events = window(s, known, past)
+    stands = compactions.standing(hf, known)
+    past = stands.past if stands else Past()
+    events = window(s, replace(known, through=stands.through if stands else 0), past)
     sizes = [turns.tokens(event) for event in events]
     spans = [part for _, part in render.past(past)]
     count = hf.counter(model).count
