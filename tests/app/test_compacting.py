@@ -265,7 +265,7 @@ def test_a_model_that_never_answers_delays_and_wedges_nothing(
     with with_model(server, tmp_path / "home") as hf:
         s = hf.session(agent="coder", session_id="s")
         worked(s, 20)
-        made = compacted(s, to=3_000, window=20_000)
+        made = compacted(s, to=6_000, window=20_000)
         assert {span.by for span in made.past.shorts} <= {"rule"}
         assert len(server.asked) == 1  # after the first failure nobody is asked again
 

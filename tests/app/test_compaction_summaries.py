@@ -1,0 +1,74 @@
+"""Summaries by a model: which are asked for, how they are checked, and what is written down of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import holdfast
+from holdfast.model.compactions import Compaction
+from tests.app.test_compacting import compacted
+from tests.completers import server as fake
+from tests.completers.server import Server, serving
+from tests.recall.replays import Ticking
+
+Opens = Callable[..., holdfast.Holdfast]
+GOOD = '{"summary": "The otter looked at stripes."}'
+
+
+@pytest.fixture(autouse=True)
+def _no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    pytest.importorskip("openai", reason="the extra openai is not installed")
+    with serving() as one:
+        yield one
+
+
+@pytest.fixture
+def opens(server: Server, tmp_path: Path) -> Opens:
+    def opened(complete: str = "", compact: str = "") -> holdfast.Holdfast:
+        path = Path(os.environ["XDG_CONFIG_HOME"]) / "holdfast" / "config.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f'[complete]\nprovider = "openai"\nmodel = "m"\nurl = "{server.url("openai")}"\n'
+            f"retries = 0\nrest_s = 0\ncalls_per_minute = 1000\n{complete}\n"
+            f"[compact]\nstrategy = 'recursive_summarization'\nrecent = 2\n{compact}\n"
+        )
+        return holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking())
+
+    return opened
+
+
+def talked(hf: holdfast.Holdfast, turns: int = 30) -> holdfast.Session:
+    """A conversation of long turns."""
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(turns):
+        s.user(f"Turn {n}: " + f"how are the stripes of crossing {n}? " * 25)
+        s.assistant(f"They are white, all {n + 100} of them. " * 25)
+    return s
+
+
+def asked(server: Server) -> list[str]:
+    return [str(one["messages"][-1]["content"]) for one in server.asked]
+
+
+def by_model(made: Compaction) -> list[Any]:
+    return [span for span in made.past.shorts if span.by == "m"]
+
+
+def test_every_summary_that_was_paid_for_stands_in_the_window(server: Server, opens: Opens) -> None:
+    server.tricks += [fake.says(GOOD)] * 100
+    with opens(compact="model_calls = 8") as hf:
+        made = compacted(talked(hf, 60), to=8_000, window=40_000)
+        assert 1 <= len(server.asked) <= 8
+        assert len(by_model(made)) == len(server.asked)
+        last = max(span.last for span in made.past.shorts)
+        assert by_model(made)[-1].last == last
