@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -72,3 +73,37 @@ def test_every_summary_that_was_paid_for_stands_in_the_window(server: Server, op
         assert len(by_model(made)) == len(server.asked)
         last = max(span.last for span in made.past.shorts)
         assert by_model(made)[-1].last == last
+
+
+# ---- how long it may take -------------------------------------------------------------------------
+
+
+def in_time(compacts: Callable[[], Compaction | None]) -> Compaction:
+    """What comes of it long before the time is over that one call alone may take."""
+    made: list[Compaction | None] = []
+    thread = threading.Thread(target=lambda: made.append(compacts()), daemon=True)
+    thread.start()
+    thread.join(120)
+    assert made
+    assert made[0] is not None
+    return made[0]
+
+
+def test_a_call_ends_when_the_time_of_a_compaction_is_over(server: Server, opens: Opens) -> None:
+    server.tricks += [fake.hangs] * 20
+    with opens("timeout_s = 3600", "model_seconds = 0.5") as hf:
+        s = talked(hf)
+        made = in_time(lambda: s.compact(to=6_000, window=20_000))
+        assert {span.by for span in made.past.shorts} == {"rule"}
+        assert len(server.asked) == 1
+
+
+def test_nobody_waits_longer_than_that_for_a_model_that_is_busy(
+    server: Server, opens: Opens
+) -> None:
+    with opens("timeout_s = 3600", "model_seconds = 0.5") as hf:
+        s = talked(hf)
+        with hf.language_model.alone(1):
+            made = in_time(lambda: s.compact(to=6_000, window=20_000))
+        assert {span.by for span in made.past.shorts} == {"rule"}
+        assert server.asked == []

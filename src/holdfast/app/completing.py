@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from holdfast import settings as settings_file
 from holdfast.capture.stamp import timestamp
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, NotFound, Unavailable
-from holdfast.model.complete import Asked, CompleteSettings, Completion, Spending, allowed
+from holdfast.model.complete import Asked, CompleteSettings, Completion, Spending, allowed, patience
 from holdfast.model.events import Draft, Event
 from holdfast.ports.complete import Completer, Unanswered
 from holdfast.record import limits
@@ -96,7 +96,10 @@ def complete(
     chosen = hf.settings.complete
     _switched_on(chosen)
     draft = _draft(hf, asked, sources, session)
-    with hf.language_model.alone(chosen.timeout_s) as completer:
+    until = time.monotonic() + patience(asked, chosen)
+    with hf.language_model.alone(max(0.0, patience(asked, chosen))) as completer:
+        if asked.seconds is not None:
+            asked = replace(asked, seconds=until - time.monotonic())
         said = _without_secrets(hf, asked, chosen)
         tokens = hf.counter(chosen.model).count(_whole(said))
         _within_caps(hf, chosen, tokens, said.max_tokens)

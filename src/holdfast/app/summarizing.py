@@ -123,6 +123,7 @@ class ModelSummaries:
             system=_SYSTEM,
             max_tokens=2 * room + 50,
             schema=_SCHEMA,
+            seconds=self._until - time.monotonic(),
         )
         try:
             answer = completing.complete(self._hf, question, sources, self._s)
