@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ import holdfast
 from holdfast.model.compactions import Compaction
 from tests.app.test_compacting import compacted
 from tests.completers import server as fake
-from tests.completers.server import Server, serving
+from tests.completers.server import Handler, Server, Trick, serving
 from tests.recall.replays import Ticking
 
 Opens = Callable[..., holdfast.Holdfast]
@@ -107,3 +109,56 @@ def test_nobody_waits_longer_than_that_for_a_model_that_is_busy(
             made = in_time(lambda: s.compact(to=6_000, window=20_000))
         assert {span.by for span in made.past.shorts} == {"rule"}
         assert server.asked == []
+
+
+# ---- texts longer than a question -----------------------------------------------------------------
+
+
+def test_a_long_span_is_summarised_in_parts_and_then_as_a_whole(
+    server: Server, opens: Opens
+) -> None:
+    def numbered(handler: Handler) -> None:
+        handler.say(json.dumps({"summary": f"Part {'abcdefgh'[len(server.asked) % 8]} of it."}))
+
+    server.tricks += [numbered] * 100
+    with opens("input_tokens = 1_600", "span_tokens = 3_000\nmodel_calls = 40") as hf:
+        made = compacted(talked(hf), to=8_000, window=40_000)
+        assert by_model(made)
+        reduced = [one for one in asked(server) if re.search(r"\n\[\"Part [a-h] of it", one)]
+        assert len(reduced) >= len([one for one in by_model(made) if one.tokens > 1_000]) > 0
+        assert all(re.search(r"Part [a-h] of it\..*Part [a-h] of it\.", one) for one in reduced)
+        assert made.by_rule == ""
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_parts_are_asked_for_only_where_calls_are_left_for_the_whole(
+    server: Server, opens: Opens, calls: int
+) -> None:
+    server.tricks += [fake.says(GOOD)] * 100
+    with opens("input_tokens = 1_600", f"span_tokens = 3_000\nmodel_calls = {calls}") as hf:
+        made = compacted(talked(hf), to=8_000, window=40_000)
+        assert len(by_model(made)) == len(server.asked) <= calls
+        assert "model_calls" in made.by_rule
+        event = hf.log.find(made.id)
+        assert event is not None
+        assert event.payload["by_rule"] == made.by_rule
+
+
+@pytest.mark.parametrize(
+    ("complete", "compact", "trick", "why"),
+    [
+        ("", "model_seconds = 0", fake.says(GOOD), "model_seconds"),
+        ("input_tokens = 300", "", fake.says(GOOD), "input_tokens"),
+        ("tokens_per_day = 10", "", fake.says(GOOD), "tokens_per_day"),
+        ("", "", fake.status(500), "answered 500"),
+        ("", "", fake.says(GOOD), ""),
+    ],
+)
+def test_a_receipt_says_why_a_model_that_is_set_wrote_nothing(
+    server: Server, opens: Opens, complete: str, compact: str, trick: Trick, why: str
+) -> None:
+    server.tricks += [trick] * 100
+    with opens(complete, compact) as hf:
+        made = compacted(talked(hf, 12), to=6_000, window=20_000)
+        assert why in made.by_rule
+        assert bool(by_model(made)) == (not why) == (not made.by_rule)

@@ -27,7 +27,7 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
-from .summarizing import summaries
+from .summarizing import summaries, why_by_rule
 
 if TYPE_CHECKING:
     from .session import Session
@@ -113,6 +113,7 @@ class Compactor:
             window=room.window,
             past=past,
             decided=left.decided,
+            by_rule=why_by_rule(self._summarize),
         )
 
     def _size(self, past: Past) -> int:

@@ -41,6 +41,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     past: str
     decided: str
     settings: str
+    #: records of earlier versions do not say it
+    by_rule: str = ""
 
 
 def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, A
             past=nested.text(hf, of.past),
             decided=nested.text(hf, of.decided),
             settings=nested.text(hf, settings),
+            by_rule=of.by_rule[:_LONGEST_PROMPT],
         )
     )
     return made
@@ -109,6 +112,7 @@ def read(hf: Holdfast, event: Event) -> Compaction:
             window=found.window,
             past=msgspec.json.decode(found.past, type=Past),
             decided=tuple(msgspec.json.decode(found.decided, type=list[Decided])),
+            by_rule=found.by_rule,
         )
     except msgspec.MsgspecError as exc:
         raise Damaged(f"the compaction {event.event_id} cannot be read: {exc}") from exc

@@ -29,7 +29,7 @@ from holdfast.capture.stamp import timestamp
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, NotFound, Unavailable
 from holdfast.model.complete import Asked, CompleteSettings, Completion, Spending, allowed, patience
 from holdfast.model.events import Draft, Event
-from holdfast.ports.complete import Completer, Unanswered
+from holdfast.ports.complete import Completer, TooLong, Unanswered
 from holdfast.record import limits
 from holdfast.text.schema import misfit
 from holdfast.views.spending import KEY, SpendingView
@@ -195,7 +195,7 @@ def _whole(said: Asked) -> str:
 def _within_caps(hf: Holdfast, chosen: CompleteSettings, tokens: int, most: int) -> None:
     """Limit when this question is too long, or might take more than is left; Unavailable at rest."""
     if tokens > chosen.input_tokens:
-        raise Limit(
+        raise TooLong(
             f"a question of {tokens} tokens; complete.input_tokens allows {chosen.input_tokens}"
         )
     now = timestamp(hf.clock.now_ms())
