@@ -27,7 +27,7 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
-from .summarizing import summaries, why_by_rule
+from .summarizing import answers, summaries, why_by_rule
 
 if TYPE_CHECKING:
     from .session import Session
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _MOST_TRIES = 10
 #: one compaction names every event it takes in as its source; what is beyond waits for the next
 _MOST_EVENTS = 9_000
+#: and the answers of a model that it is made of
+_MOST_ANSWERS = 900
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,6 +126,7 @@ class Compactor:
         """Write it down; False when another one was faster and this one does not count."""
         s, kept = self._s, set(made.past.kept)
         ids = [event.event_id for event in events if event.event_seq not in kept]
+        ids += answers(self._summarize)[:_MOST_ANSWERS]
         self._hf.record(
             [
                 Draft(

@@ -127,7 +127,7 @@ def answered(hf: Holdfast, event: Event) -> Completion:
         fields["text"] = b"".join(hf.body(event)).decode("utf-8", "replace")
     except NotFound:  # all of it is in its line
         fields["text"] = event.text
-    return msgspec.convert(fields, Completion)
+    return msgspec.convert({**fields, "id": event.event_id}, Completion)
 
 
 def spending(hf: Holdfast) -> Spending:
@@ -246,6 +246,7 @@ def _taken(hf: Holdfast, draft: Draft, said: Asked, answer: Completion, tokens: 
     """Record an answer; one that does not fit its schema counts as spent and is no answer."""
     chosen = hf.settings.complete
     told = msgspec.structs.asdict(answer)
+    del told["id"]
     told |= _spent(chosen, answer.tokens_in or tokens, answer.tokens_out)
     if not answer.tokens_out and answer.text:
         told |= _spent(chosen, told["tokens_in"], hf.counter(chosen.model).count(answer.text))

@@ -66,6 +66,9 @@ class ModelSummaries:
         self._room = max(0, asked.input_tokens - _AROUND)
         #: why a summary is by rule, though a model is set; empty when none is for that reason
         self.why = ""
+        #: the events of the answers that summaries were made of
+        self.used: list[str] = []
+        self._answers: list[str] = []
 
     def __call__(self, events: Sequence[Event], room: int) -> tuple[str, str] | None:
         """A summary of events in so many tokens, and who wrote it."""
@@ -73,8 +76,10 @@ class ModelSummaries:
         if self._size(pieces) < _WORTH:
             return self._by_rule(events, room)
         if self._may_ask(self._needed(pieces)):
+            self._answers.clear()
             text = self._reduced(pieces, room, [event.event_id for event in events])
             if text and self._holds(text, pieces, room):
+                self.used += self._answers
                 return text, self._hf.settings.complete.model
         return self._by_rule(events, room)
 
@@ -163,14 +168,20 @@ class ModelSummaries:
             self._calls = 0  # the rest is done by rule
             self.why = f"{type(exc).__name__}: {exc}"
             return ""
-        return "" if mark in found else found.strip()
+        self._answers.append(answer.id)
+        return "" if mark in found or answer.stopped != "end" else found.strip()
 
     def _holds(self, text: str, pieces: Sequence[str], room: int) -> bool:
-        """Is it a summary of this: short enough, without our marks, naming nothing that is not there?"""
+        """Is it a summary of this: short enough, without our marks, exact where it is exact?"""
         if self._count(text) > room or any(mark in text for mark in _OURS):
             return False
         whole = "\n".join(pieces)
-        return all(name in whole for name in naming.exact(text))
+        return all(naming.stands(name, whole) for name in naming.exact(text))
+
+
+def answers(summarize: Summarize) -> tuple[str, ...]:
+    """The events of the answers of a model that summaries were made of."""
+    return tuple(summarize.used) if isinstance(summarize, ModelSummaries) else ()
 
 
 def why_by_rule(summarize: Summarize) -> str:

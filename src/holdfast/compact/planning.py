@@ -28,7 +28,7 @@ Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
 #: tokens of what stands before the names of a line: "events 123456-123499: "
 _HANDLE = 14
 #: tokens of the marks around a summary, or around all lines; of what stands before names behind one
-_MARKS, _ALSO = 34, 6
+_MARKS, _ALSO = 46, 6
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
 #: characters of a token, about

@@ -77,6 +77,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     #: end: it is all there; length: it was cut; refused: the model will not answer
     stopped: Stopped = "end"
     seconds: float = 0.0
+    #: of the event that holds it; empty before it is recorded
+    id: str = ""
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
