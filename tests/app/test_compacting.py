@@ -164,6 +164,14 @@ def test_what_is_wrong_is_said(hf: holdfast.Holdfast) -> None:
         s.compact(to=0)
     with pytest.raises(Invalid, match="window is a number of tokens"):
         s.pressure(window=-1)
+    wrong: Any = 5
+    for told in ("prompt", "model"):
+        with pytest.raises(Invalid, match=f"{told} is a text, not int"):
+            s.compact(**{told: wrong})
+    for verb in (s.compact, s.pressure, s.flash_save):
+        with pytest.raises(Invalid, match="how large the window of 'otter-9' is, is not known"):
+            verb(model="otter-9")
+        verb(model="otter-9", window=9_000)
 
 
 def test_bands_and_a_forecast(hf: holdfast.Holdfast) -> None:

@@ -129,11 +129,16 @@ def _window(given: Any, model: str, chosen: ComposeSettings) -> int | None:
         return _number("window", given, None)
     known = window_of(model, chosen.windows)
     if known is None:
-        raise Invalid(
-            f"how large the window of {model!r} is, is not known: say so with window=…, or in "
-            "config.toml under [compose.windows]"
-        )
+        raise unknown_window(model)
     return known
+
+
+def unknown_window(model: str) -> Invalid:
+    """What is said where a model is named and no window is."""
+    return Invalid(
+        f"how large the window of {model!r} is, is not known: say so with window=…, or in "
+        "config.toml under [compose.windows]"
+    )
 
 
 def _number(name: str, given: Any, default: int | None) -> int | None:
