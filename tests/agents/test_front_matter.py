@@ -65,12 +65,78 @@ def test_a_file_that_says_nothing_about_it_sets_nothing(text: str) -> None:
             "w.md:2",
         ),
         ("---\n# Steps\n", "# Steps\n", "w.md:1: the front matter is never closed"),
+        ("type: workflow", "type: chat", "w.md:4: session.type is one of workflow"),
+        ("type: workflow", "type: 2020-13-45", "w.md:4: a timestamp is not read"),
+        ("type: workflow", "<<: {a: 1}", "w.md:4: a merge|w.md:4: session.<<"),
+        ("title: Create", "x: " + "9" * 6_000 + "\ntitle: Create", "w.md:2: this number"),
+        ("title: Create", "x: 0b_\ntitle: Create", "w.md:2: this number"),
+        ("title: Create", "title: a\ntitle: Create", "w.md:3: title is there twice"),
+        ("title: Create", "x: &a [1]\ntitle: Create", "w.md:2: anchors"),
+        ("title: Create", "x: *a\ntitle: Create", "w.md:2: anchors"),
+        ("title: Create", "? [a]\n: 1\ntitle: Create", "w.md:2: a name is a text"),
+        ("title: Create", "x: " + "[" * 400 + "]" * 400 + "\ntitle: C", "w.md:2: this is more"),
+        ("title: Create", "x: [" + "1," * 9_000 + "]\ntitle: C", "w.md:2: this is more"),
+        ("title: Create", "y: 1\nx: \x07\ntitle: Create", "w.md:3: not valid YAML"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, told: str) -> None:
     assert old in SEED
     with pytest.raises(Invalid, match=told):
         workflow("w", SEED.replace(old, new, 1), "w.md")
+
+
+@pytest.mark.parametrize("tag", ["bool", "int", "float", "null", "timestamp", "binary", "set"])
+@pytest.mark.parametrize("value", ["foo", "''", "[1]", "{a: 1}"])
+def test_no_tag_is_read(tag: str, value: str) -> None:
+    with pytest.raises(Invalid, match=r"w\.md:3: tags"):
+        workflow("w", f"---\na: 1\nx: !!{tag} {value}\n---\n", "w.md")
+
+
+def test_a_few_lines_that_stand_for_very_many_are_refused_at_once() -> None:
+    doubled = "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60))
+    with pytest.raises(Invalid, match=r"w\.md:2: anchors"):
+        workflow("w", f"---\nx0: &x0 [1]\n{doubled}---\n", "w.md")
+
+
+def test_a_byte_order_mark_hides_nothing() -> None:
+    assert workflow("w", "\ufeff" + SEED, "w.md") == workflow("w", SEED, "w.md")
+
+
+values = st.sampled_from(
+    [
+        "1",
+        "0x",
+        "0b_",
+        ".",
+        "1:2",
+        "1e999",
+        "-",
+        "~",
+        "!x y",
+        "&a b",
+        "*a",
+        "<<",
+        "=",
+        "? a",
+        "[",
+        "{",
+        "2020-1-1",
+    ]
+)
+names = st.sampled_from(["a", "title", "session", "memory", "<<", "=", "on", "1", "? b", "!!str a"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), names, values), max_size=12))
+def test_whatever_yaml_stands_there_it_is_read_or_refused(
+    told: list[tuple[int, str, str]],
+) -> None:
+    text = "\n".join(f"{'  ' * depth}{name}: {value}" for depth, name, value in told)
+    refused = ""
+    try:
+        workflow("w", f"---\n{text}\n---\n", "w.md")
+    except Invalid as exc:
+        refused = str(exc)
+    assert not refused or refused.startswith("w.md:")
 
 
 @given(st.text(max_size=300))

@@ -50,6 +50,32 @@ def test_the_strategy_of_a_workflow_is_the_one_its_file_names(tmp_path: Path, pl
             assert more.strategy == strategy
 
 
+def test_what_the_file_names_begins_a_compaction_and_nothing_else_does(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    on = "---\nsession:\n  compaction:\n    checkpoint_on: {}\n---\n"
+    written(root, FILES[0], "gates", on.format("validation_gate"))
+    written(root, FILES[0], "tokens", on.format("[token_count]"))
+    written(root, FILES[0], "none", on.format("[]"))
+    found = {}
+    with init(root, tmp_path / "home") as hf:
+        for name in ("gates", "tokens", "none", ""):
+            for passed in (True, False):
+                s = hf.session(agent="coder", workflow=name, session_id=f"{name}-{passed}").start()
+                chatted(s, 12, 400)
+                if passed:
+                    s.gate(1, passed=True)
+                s.context("go on", window=24_000, budget=300)
+                found[name, passed] = [
+                    one.payload["trigger"]
+                    for one in hf.events(session_id=s.id)
+                    if one.kind == "compacted"
+                ]
+    assert found["gates", True] == found["", True] == ["gate"]
+    assert not any(found[name, False] for name in ("gates", "tokens", "none", ""))
+    assert found["tokens", True] == found["none", True] == []
+
+
 def test_recall_adds_what_the_workflow_wants(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()

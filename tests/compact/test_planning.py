@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -10,7 +12,7 @@ from holdfast.compact import naming, planning
 from holdfast.compact.chunks import chunks
 from holdfast.compact.strategies import decided
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Facts, Past
+from holdfast.model.compactions import Facts, Past, Span
 from holdfast.model.events import Event
 from tests.compact.happenings import conversations, count, event, texts
 from tests.compact.test_deciding import task
@@ -26,9 +28,40 @@ def planned(events: list[Event], room: int) -> Past:
     given_ = task(events, room, "adaptive", "parser login")
     there = {one.event_seq: one for one in events}
     verdicts = decided(given_)
+    shorts = planning.Shorts(room=10_000, count=count)
     return planning.planned(
-        given_.chunks, verdicts, there, planning.by_rule(count), CompactSettings()
+        given_.chunks, verdicts, there, planning.by_rule(count), CompactSettings(), shorts
     )
+
+
+@settings(max_examples=examples(120))
+@given(conversations(), st.integers(0, 600), st.integers(0, 300), st.integers(0, 100))
+def test_a_summary_is_made_only_where_it_stays_and_the_latest_first(
+    events: list[Event], room: int, space: int, lines: int
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def summarize(of: Sequence[Event], most: int) -> tuple[str, str]:
+        asked.append((of[0].event_seq, most))
+        return "a summary " * (most // 4), "m"
+
+    given_ = task(events, room, "recursive_summarization", "parser login")
+    verdicts = decided(given_)
+    there = {one.event_seq: one for one in events}
+    few = CompactSettings(span_tokens=60)
+    earlier = (Span(first=0, last=0, tokens=40, text="earlier on"),)
+    new = planning.planned(
+        given_.chunks,
+        verdicts,
+        there,
+        summarize,
+        few,
+        planning.Shorts(room=space, count=count, earlier=earlier),
+    )
+    both = planning.joined(Past(shorts=earlier), new)
+    left = planning.settled(both, planning.Space(room=space + lines, lines=lines, span=60), count)
+    assert asked == sorted(asked, reverse=True)
+    assert {first for first, _ in asked} == {span.first for span in left.shorts if span.by == "m"}
 
 
 @settings(max_examples=examples(120))

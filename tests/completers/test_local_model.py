@@ -96,3 +96,30 @@ def test_the_verb_records_what_it_said(url: str, tmp_path: Path) -> None:
         assert misfit(json.loads(found.text), SCHEMA) is None
         (day,) = spending(hf).days
         assert (day.calls, day.tokens) == (1, found.tokens_in + found.tokens_out)
+
+
+def test_a_session_is_compacted_through_it(url: str, tmp_path: Path) -> None:
+    config = Path(os.environ["XDG_CONFIG_HOME"]) / "holdfast" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(
+        f"[complete]\nprovider = 'openai'\nmodel = 'smollm2'\nurl = '{url}'\ntimeout_s = 120\n"
+        "input_tokens = 1500\n[compact]\nstrategy = 'recursive_summarization'\nrecent = 2\n"
+        "model_calls = 2\nmodel_seconds = 240\nsummary_tokens = 100\nspan_tokens = 500\n"
+    )
+    with holdfast.open(tmp_path / "home", project="p", user="ana") as hf:
+        s = hf.session(agent="coder")
+        for n in range(12):
+            s.user(f"How are the stripes of crossing {n}? " * 12)
+            s.assistant(f"The stripes of crossing {n} are white. " * 12)
+        made = s.compact(to=1_500, window=8_000)
+        assert made is not None
+        calls = [event for event in hf.events() if event.kind == "completion_received"]
+        assert 1 <= len(calls) <= 2
+        assert {event.payload["purpose"] for event in calls} == {"compaction"}
+        assert {span.by for span in made.past.shorts} <= {"rule", "smollm2"}
+        event = hf.log.find(made.id)
+        assert event is not None
+        used = [one for one in calls if one.event_id in event.sources]
+        assert bool(used) == ("smollm2" in {span.by for span in made.past.shorts})
+        pack = s.context("crossing 3", window=8_000, budget=200)
+        assert hf.replay(pack.id).text == pack.text

@@ -6,28 +6,38 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 import holdfast
 from holdfast.app.open import locate, project_folder
 from holdfast.compose import items, render
 
-HERE = Path(__file__).parent / "contexts"
+HERE = Path(__file__).parent
+KINDS = ("contexts", "compacted-1", "compacted-2")
 
 
-def test_a_golden_context_is_rendered_byte_for_byte(tmp_path: Path) -> None:
-    expected = json.loads((HERE / "contexts.json").read_text("utf-8"))
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_golden_context_is_rendered_byte_for_byte(tmp_path: Path, kind: str) -> None:
+    expected = json.loads((HERE / kind / "contexts.json").read_text("utf-8"))
     assert len(expected["packs"]) == 4
     _, chosen = locate(tmp_path, expected["project"])
     for kept, project_id in (("project", expected["project"]), ("user", "~user/ana")):
-        shutil.copytree(HERE / kept, project_folder(chosen, project_id), dirs_exist_ok=True)
+        if (HERE / kind / kept).exists():
+            shutil.copytree(
+                HERE / kind / kept, project_folder(chosen, project_id), dirs_exist_ok=True
+            )
     with holdfast.open(tmp_path, project=expected["project"], user="ana") as hf:
         for told in expected["packs"]:
             pack = hf.replay(told["id"])
             assert pack.text == told["text"]
             assert pack.messages == told["messages"]
             assert pack.system == told["system"]
-            assert "Keep this" in told["text"] or "port" in told["text"]
+            known = ("Keep this", "port") if kind == "contexts" else ("<hf:earlier note=",)
+            assert any(word in told["text"] for word in known)
+            noted = 'not instructions" ' in told["text"] or "not instructions;" in told["text"]
+            assert noted == (kind == "compacted-2")
 
 
-def test_this_is_the_way_of_rendering_they_were_made_with() -> None:
+def test_these_are_the_ways_of_rendering_they_were_made_with() -> None:
     """A new way needs golden contexts of its own, beside these."""
-    assert (render.VERSION, items.RULES) == (1, 1)
+    assert (render.VERSION, items.RULES) == (2, 1)

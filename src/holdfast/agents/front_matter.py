@@ -1,12 +1,12 @@
 """Reading the front matter of a workflow's prompt file.
 
-What always holds: nothing but plain values is read (a safe loader, no tags); a file without front matter
-says nothing; whatever is wrong is named with the file and the line.
+What always holds: nothing but texts, numbers, yes and no is read, no tags, no aliases, nothing long or
+deep; a file without front matter says nothing; whatever is wrong is named with the file and the line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar, get_args
 
 from holdfast.errors import Invalid
@@ -15,6 +15,11 @@ from holdfast.model.workflows import SCOPES, TRIGGERS, Workflow
 
 _MARK = "---"
 _LARGEST = 1 << 20
+#: the line of the file in which the front matter begins, behind its mark
+_FIRST = 2
+#: beginnings, ends and values in front matter, and how deep it is nested; ours has a few dozen
+_MOST_PARTS, _DEEPEST = 2_000, 20
+_KINDS = ("str", "int", "float", "bool", "null")
 _KNOWN: dict[str, frozenset[str]] = {
     "session": frozenset({"type", "compaction"}),
     "session.compaction": frozenset({"strategy", "checkpoint_on"}),
@@ -27,7 +32,7 @@ _T = TypeVar("_T")
 
 def workflow(name: str, text: str, path: str) -> Workflow:
     """What a prompt file says; Invalid names the file and the line of what it cannot say."""
-    lines = text[:_LARGEST].splitlines()
+    lines = text[:_LARGEST].removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != _MARK:
         return Workflow(name=name)
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == _MARK), None)
@@ -41,13 +46,14 @@ class _Reader:
 
     def __init__(self, path: str, text: str) -> None:
         self._path = path
-        self._lines: dict[str, int] = {}
-        self._values = self._composed(text)
+        table = _Table(text, path)
+        self._lines, self._values = table.lines, table.values
 
     def workflow(self, name: str) -> Workflow:
         """The values, each of its kind."""
         for table, known in _KNOWN.items():
             self._check(table, known)
+        self._get("session.type", self._kind)
         on = self._get("session.compaction.checkpoint_on", self._triggers)
         trigger = self._get("memory.generation.trigger", self._triggers)
         return Workflow(
@@ -84,6 +90,10 @@ class _Reader:
             raise self._wrong(name, f"is true or false, not {value!r}")
         return value
 
+    def _kind(self, name: str, value: Any) -> str:
+        """There is one; another may mean something one day, and then not what is done today."""
+        return self._one(name, value, {"workflow": "workflow"})
+
     def _strategy(self, name: str, value: Any) -> Strategy:
         return self._one(name, value, {one: one for one in get_args(Strategy)})
 
@@ -100,7 +110,7 @@ class _Reader:
             raise self._wrong(name, f"is one of {', '.join(known)}, not {value!r}")
         return known[value]
 
-    # ---- YAML ------------------------------------------------------------------------------
+    # ---- tables ----------------------------------------------------------------------------
 
     def _check(self, table: str, known: frozenset[str]) -> None:
         value = self._get(table, lambda _, found: found)
@@ -116,30 +126,79 @@ class _Reader:
     def _wrong(self, name: str, what: str) -> Invalid:
         return Invalid(f"{self._path}:{self._lines.get(name, 1)}: {name} {what}")
 
-    def _composed(self, text: str) -> Any:
+
+class _Table:
+    """Plain values out of YAML, and the line of the file in which each stands."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self.lines: dict[str, int] = {}
+        self._text = text
+        self._path = path
+        self.values = self._read()
+
+    def _read(self) -> Any:
         import yaml
 
         try:
-            root = yaml.compose(text, Loader=yaml.SafeLoader)
+            self._check(yaml.parse(self._text, Loader=yaml.SafeLoader))
+            root = yaml.compose(self._text, Loader=yaml.SafeLoader)
             return {} if root is None else self._plain(root, "")
-        except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        except yaml.reader.ReaderError as exc:
+            line = self._text.count("\n", 0, exc.position)
+            raise self._wrong(line, "not valid YAML: a character that may not be there") from exc
+        except yaml.YAMLError as exc:
             mark = getattr(exc, "problem_mark", None)
-            line = mark.line + 2 if mark is not None else 1
             said = getattr(exc, "problem", None) or "it cannot be read"
-            raise Invalid(f"{self._path}:{line}: not valid YAML: {said}") from exc
+            raise self._wrong(mark.line if mark else 0, f"not valid YAML: {said}") from exc
+
+    def _check(self, events: Iterable[Any]) -> None:
+        """Refuse what is no plain value before anything is made of it, and too much of anything."""
+        depth = 0
+        for n, event in enumerate(events):
+            line = event.start_mark.line
+            name = type(event).__name__
+            depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+            if n > _MOST_PARTS or depth > _DEEPEST:
+                raise self._wrong(line, "this is more than front matter says; keep it short")
+            if name == "AliasEvent" or getattr(event, "anchor", None) is not None:
+                raise self._wrong(line, "anchors (&) and aliases (*) are not read; write it out")
+            if getattr(event, "tag", None) is not None:
+                raise self._wrong(line, "tags (!) are not read; write the value alone")
 
     def _plain(self, node: Any, name: str) -> Any:
-        """The value of a node; remembers in which line of the file it stands."""
         import yaml
 
-        self._lines[name] = node.start_mark.line + 2
+        self.lines.setdefault(name, node.start_mark.line + _FIRST)
         if isinstance(node, yaml.MappingNode):
-            found = {}
-            for key, value in node.value:
-                below = f"{name}.{key.value}".lstrip(".")
-                found[str(key.value)] = self._plain(value, below)
-                self._lines[below] = key.start_mark.line + 2
-            return found
+            return self._mapping(node, name)
         if isinstance(node, yaml.SequenceNode):
             return [self._plain(one, name) for one in node.value]
-        return yaml.constructor.SafeConstructor().construct_object(node)
+        return self._scalar(node)
+
+    def _mapping(self, node: Any, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in node.value:
+            line = key.start_mark.line
+            if not isinstance(key.value, str):
+                raise self._wrong(line, "a name is a text")
+            if key.value in found:
+                raise self._wrong(line, f"{key.value} is there twice; keep one")
+            below = f"{name}.{key.value}".lstrip(".")
+            self.lines[below] = line + _FIRST
+            found[key.value] = self._plain(value, below)
+        return found
+
+    def _scalar(self, node: Any) -> Any:
+        import yaml
+
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if kind not in _KINDS:
+            raise self._wrong(node.start_mark.line, f"a {kind} is not read; put it in quotes")
+        try:
+            return yaml.constructor.SafeConstructor().construct_object(node)
+        except (ArithmeticError, LookupError, ValueError) as exc:
+            told = "this number cannot be read; put it in quotes"
+            raise self._wrong(node.start_mark.line, told) from exc
+
+    def _wrong(self, line: int, what: str) -> Invalid:
+        return Invalid(f"{self._path}:{line + _FIRST}: {what}")

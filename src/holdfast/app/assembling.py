@@ -26,8 +26,15 @@ _NAMING = 40
 class Sheet:
     """What every context of the same kind is written on."""
 
-    def __init__(self, wanted: Wanted, counter: TokenCounter, showing: Showing) -> None:
+    def __init__(
+        self,
+        wanted: Wanted,
+        counter: TokenCounter,
+        showing: Showing,
+        version: int = render.VERSION,
+    ) -> None:
         self.showing = showing
+        self._version = version
         self.count = counter.count
         self.fixed = render.system(wanted.system, wanted.tools)
         self.budget = budget_for(
@@ -67,7 +74,7 @@ class Sheet:
         before: list[tuple[int, Part]] = []
         if epoch.past:
             held = self.showing.compaction(epoch.past)
-            before, first = render.past(held.past), held.through + 1
+            before, first = render.past(held.past, self._version), held.through + 1
         if self.budget.history > _NAMING:
             before += history.left_out(first, epoch.history_from)
         return history.parts(self.turns, epoch, events, self.added(epoch), before)

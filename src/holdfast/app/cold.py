@@ -296,7 +296,11 @@ class ColdStorage:
         event = self._hf.log.find(row.id)
         if event is None or event.erased:
             return ()
-        return dropped(compactions.read(self._hf, event).decided)
+        try:
+            return dropped(compactions.read(self._hf, event).decided)
+        except Damaged as exc:
+            self._tell(f"{exc}; what it dropped is shown by the places of its events")
+            return ()
 
 
 def _ran_out(of: left.Left) -> Draft:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact.chunks import chunks
@@ -26,8 +27,7 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
-from .showing import Showing
-from .summarizing import summaries
+from .summarizing import answers, summaries, why_by_rule
 
 if TYPE_CHECKING:
     from .session import Session
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _MOST_TRIES = 10
 #: one compaction names every event it takes in as its source; what is beyond waits for the next
 _MOST_EVENTS = 9_000
+#: and the answers of a model that it is made of
+_MOST_ANSWERS = 900
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,19 +71,21 @@ class Compactor:
         """Make room; None when nothing would leave."""
         for _ in range(_MOST_TRIES):
             known = known_of(self._s)
-            events = window(self._s, known, self._earlier(known))[:_MOST_EVENTS]
-            made = self._made(known, events, prompt, room, trigger)
+            stands = compactions.standing(self._hf, known)
+            earlier, through = (stands.past, stands.through) if stands else (Past(), 0)
+            events = window(self._s, replace(known, through=through), earlier)[:_MOST_EVENTS]
+            made = self._made(earlier, events, prompt, room, trigger)
             if made is None:
                 return None
+            made = replace(made, after=known.past)
             if self._recorded(made, events):
                 self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
                 return made
         raise Conflict("this session is compacted all the time; try again")
 
     def _made(
-        self, known: Epochs, events: Sequence[Event], prompt: str, room: Room, trigger: str
+        self, earlier: Past, events: Sequence[Event], prompt: str, room: Room, trigger: str
     ) -> Compaction | None:
-        earlier = self._earlier(known)
         pieces = chunks(events, self._turns.tokens)
         there = {event.event_seq: event for event in events}
         asked = Window(
@@ -96,8 +100,9 @@ class Compactor:
         left = decide(asked, self._settings, self._summarize, self._count)
         if left is None:
             return None
+        past = compactions.cleaned(self._hf, left.past)
         before = sum(piece.tokens for piece in pieces) + self._size(earlier)
-        after = left.kept + self._size(left.past)
+        after = left.kept + self._size(past)
         if after >= before:
             return None
         return Compaction(
@@ -108,18 +113,14 @@ class Compactor:
             trigger=trigger,
             prompt=prompt,
             through=events[-1].event_seq,
-            after=known.past,
+            after="",
             tokens_before=before,
             tokens_after=after,
             window=room.window,
-            past=left.past,
+            past=past,
             decided=left.decided,
+            by_rule=why_by_rule(self._summarize),
         )
-
-    def _earlier(self, known: Epochs) -> Past:
-        if not known.past:
-            return Past()
-        return Showing(self._hf, self._s.principal).compaction(known.past).past
 
     def _size(self, past: Past) -> int:
         parts = [part for _, part in render.past(past)]
@@ -129,11 +130,12 @@ class Compactor:
         """Write it down; False when another one was faster and this one does not count."""
         s, kept = self._s, set(made.past.kept)
         ids = [event.event_id for event in events if event.event_seq not in kept]
+        ids += answers(self._summarize)[:_MOST_ANSWERS]
         self._hf.record(
             [
                 Draft(
                     type="compacted",
-                    payload=compactions.said(made, self._settings),
+                    payload=compactions.said(self._hf, made, self._settings),
                     origin="system",
                     session_id=s.id,
                     agent=s.agent,

@@ -9,8 +9,10 @@ import msgspec
 from holdfast.errors import Damaged
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Compaction, Decided, Past
+from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
+from . import nested
 from .bodies import payload
 
 if TYPE_CHECKING:
@@ -39,9 +41,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     past: str
     decided: str
     settings: str
+    #: records of earlier versions do not say it
+    by_rule: str = ""
 
 
-def said(of: Compaction, settings: CompactSettings) -> dict[str, Any]:
+def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, Any]:
     """The payload that says it."""
     made: dict[str, Any] = msgspec.to_builtins(
         Record(
@@ -54,12 +58,38 @@ def said(of: Compaction, settings: CompactSettings) -> dict[str, Any]:
             tokens_before=of.tokens_before,
             tokens_after=of.tokens_after,
             window=of.window,
-            past=msgspec.json.encode(of.past).decode(),
-            decided=msgspec.json.encode(of.decided).decode(),
-            settings=msgspec.json.encode(settings).decode(),
+            past=nested.text(hf, of.past),
+            decided=nested.text(hf, of.decided),
+            settings=nested.text(hf, settings),
+            by_rule=of.by_rule[:_LONGEST_PROMPT],
         )
     )
     return made
+
+
+def cleaned(hf: Holdfast, past: Past) -> Past:
+    """What a window shows as it will be read again: what was cut or joined may look like a secret."""
+    return msgspec.convert(nested.cleaned(hf, past), Past)
+
+
+def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
+    """The last compaction of a session that can be read; None where the plain log is what stands.
+
+    One that cannot be read is told in the notices, and the one it follows stands in its place.
+    """
+    one, tried = known.past, set[str]()
+    while one and one not in tried:
+        tried.add(one)
+        event = hf.log.find(one)
+        if event is None or event.erased:
+            return None
+        try:
+            return read(hf, event)
+        except Damaged as exc:
+            hf.tell(f"{exc}; what stood before it stands")
+        before = event.payload.get("follows") if isinstance(event.payload, dict) else None
+        one = before if isinstance(before, str) else ""
+    return None
 
 
 def read(hf: Holdfast, event: Event) -> Compaction:
@@ -82,6 +112,7 @@ def read(hf: Holdfast, event: Event) -> Compaction:
             window=found.window,
             past=msgspec.json.decode(found.past, type=Past),
             decided=tuple(msgspec.json.decode(found.decided, type=list[Decided])),
+            by_rule=found.by_rule,
         )
     except msgspec.MsgspecError as exc:
         raise Damaged(f"the compaction {event.event_id} cannot be read: {exc}") from exc

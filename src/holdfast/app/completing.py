@@ -27,9 +27,9 @@ from msgspec.structs import replace
 from holdfast import settings as settings_file
 from holdfast.capture.stamp import timestamp
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, NotFound, Unavailable
-from holdfast.model.complete import Asked, CompleteSettings, Completion, Spending, allowed
+from holdfast.model.complete import Asked, CompleteSettings, Completion, Spending, allowed, patience
 from holdfast.model.events import Draft, Event
-from holdfast.ports.complete import Completer, Unanswered
+from holdfast.ports.complete import Completer, TooLong, Unanswered
 from holdfast.record import limits
 from holdfast.text.schema import misfit
 from holdfast.views.spending import KEY, SpendingView
@@ -96,7 +96,10 @@ def complete(
     chosen = hf.settings.complete
     _switched_on(chosen)
     draft = _draft(hf, asked, sources, session)
-    with hf.language_model.alone(chosen.timeout_s) as completer:
+    until = time.monotonic() + patience(asked, chosen)
+    with hf.language_model.alone(max(0.0, patience(asked, chosen))) as completer:
+        if asked.seconds is not None:
+            asked = replace(asked, seconds=until - time.monotonic())
         said = _without_secrets(hf, asked, chosen)
         tokens = hf.counter(chosen.model).count(_whole(said))
         _within_caps(hf, chosen, tokens, said.max_tokens)
@@ -124,7 +127,7 @@ def answered(hf: Holdfast, event: Event) -> Completion:
         fields["text"] = b"".join(hf.body(event)).decode("utf-8", "replace")
     except NotFound:  # all of it is in its line
         fields["text"] = event.text
-    return msgspec.convert(fields, Completion)
+    return msgspec.convert({**fields, "id": event.event_id}, Completion)
 
 
 def spending(hf: Holdfast) -> Spending:
@@ -192,7 +195,7 @@ def _whole(said: Asked) -> str:
 def _within_caps(hf: Holdfast, chosen: CompleteSettings, tokens: int, most: int) -> None:
     """Limit when this question is too long, or might take more than is left; Unavailable at rest."""
     if tokens > chosen.input_tokens:
-        raise Limit(
+        raise TooLong(
             f"a question of {tokens} tokens; complete.input_tokens allows {chosen.input_tokens}"
         )
     now = timestamp(hf.clock.now_ms())
@@ -243,6 +246,7 @@ def _taken(hf: Holdfast, draft: Draft, said: Asked, answer: Completion, tokens: 
     """Record an answer; one that does not fit its schema counts as spent and is no answer."""
     chosen = hf.settings.complete
     told = msgspec.structs.asdict(answer)
+    del told["id"]
     told |= _spent(chosen, answer.tokens_in or tokens, answer.tokens_out)
     if not answer.tokens_out and answer.text:
         told |= _spent(chosen, told["tokens_in"], hf.counter(chosen.model).count(answer.text))

@@ -101,7 +101,8 @@ class Composer:
             found: Epochs | None = reading.row(EpochView(), key)
             return found or Epochs(), reading.position.event_seq if reading.position else 0
 
-        return self._hf.views.read(ask)
+        known, position = self._hf.views.read(ask)
+        return self._sheet.showing.standing(known), position
 
     def _overtaken(self, last_pack: str, position: int, first: int) -> bool:
         """Was another context of this session written down in between?"""

@@ -18,7 +18,7 @@ from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Compaction, FlashSave, SavedContext, Span
 from holdfast.model.events import Draft, Event
 
-from . import compactions
+from . import compactions, nested
 from .bodies import payload
 from .compacting import Compactor, Room
 from .windows import Held, holding, limit_of, turns_for
@@ -111,7 +111,11 @@ class SessionFlash:
             decided=(),
         )
         _record(
-            s, "compacted", compactions.said(made, s._hf.settings.compact), made.id, checkpoint_id
+            s,
+            "compacted",
+            compactions.said(s._hf, made, s._hf.settings.compact),
+            made.id,
+            checkpoint_id,
         )
         return made
 
@@ -146,7 +150,7 @@ def _saved(s: Session, held: Held, trigger: str) -> SavedContext:
         "position": made.position,
         "tokens": made.tokens,
         "scratchpad": made.scratchpad,
-        "context": msgspec.json.encode(made).decode(),
+        "context": nested.text(s._hf, made),
     }
     _record(s, "checkpoint_saved", said, made.id, held.known.past)
     return made

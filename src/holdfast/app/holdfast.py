@@ -109,6 +109,11 @@ class Holdfast(Remembering, Recalling):
         told = [notice for part in parts for notice in part.notices]
         return list(dict.fromkeys([*self._notices, *told]))
 
+    def tell(self, notice: str) -> None:
+        """Something a person should know; each is said once."""
+        if notice not in self._notices:
+            self._notices.append(notice)
+
     # ---- sessions --------------------------------------------------------------------------
 
     def session(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact import hosted
@@ -77,12 +78,10 @@ class Hosting:
     def _go_on(self) -> None:
         """Recognise what an earlier process of this session left in the context."""
         known = known_of(self._s)
-        event = self._hf.log.find(known.past) if known.past else None
-        past = Past()
-        if event is not None and not event.erased:
-            past = compactions.read(self._hf, event).past
-            self._spans = _spans(past)
-        for one in window(self._s, known, past):
+        stands = compactions.standing(self._hf, known)
+        past, through = (stands.past, stands.through) if stands else (Past(), 0)
+        self._spans = _spans(past)
+        for one in window(self._s, replace(known, through=through), past):
             again = hosted.again(one.kind, payload(self._hf, one))
             if again is not None:
                 self._known.append((again.known, one))
@@ -171,7 +170,7 @@ class Hosting:
         left = self._planned(chunks, events, seen, prompt, room)
         if left is None:
             return Made(tokens_before=before, tokens_after=before, dropped=0, summarized=0)
-        verdicts, past = left.decided, left.past
+        verdicts, past = left.decided, compactions.cleaned(self._hf, left.past)
         pairs = zip(verdicts, members, strict=True)
         gone = {talk[n][0] for one, of in pairs if one.verdict != "keep" for n in of}
         shorter = self._shorter(seen, gone, past)
@@ -301,7 +300,7 @@ class Hosting:
             [
                 Draft(
                     type="compacted",
-                    payload=compactions.said(made, self._hf.settings.compact),
+                    payload=compactions.said(self._hf, made, self._hf.settings.compact),
                     origin="system",
                     session_id=s.id,
                     agent=s.agent,

@@ -18,10 +18,11 @@ from holdfast.model.events import Draft
 from holdfast.model.packs import Pack, Receipt, Shown
 from holdfast.model.recall import Found
 
-from . import recall
+from . import nested, recall
 from .wanting import Wanted
 
 if TYPE_CHECKING:
+    from .holdfast import Holdfast
     from .session import Session
 
 
@@ -57,8 +58,8 @@ def handed_out(s: Session, wanted: Wanted, made: Assembled) -> tuple[Pack, int]:
     pack = written(pack_id, text, made.parts, wanted, receipt, len(made.before))
     drafts = []
     if not made.epoch.event_seq:
-        drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(wanted, made)))
-    drafts.append(_draft(s, "context_assembled", pack_id, _said(wanted, made, pack, now)))
+        drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(hf, wanted, made)))
+    drafts.append(_draft(s, "context_assembled", pack_id, _said(hf, wanted, made, pack, now)))
     recorded = hf.record(drafts)
     return pack, recorded[0].event_seq
 
@@ -135,7 +136,7 @@ def _draft(s: Session, kind: str, event_id: str, payload: dict[str, Any]) -> Dra
     )
 
 
-def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
+def _began(hf: Holdfast, wanted: Wanted, made: Assembled) -> dict[str, Any]:
     return {
         "after": made.after,
         "key": made.epoch.key,
@@ -146,16 +147,18 @@ def _began(wanted: Wanted, made: Assembled) -> dict[str, Any]:
         **({"past": made.epoch.past} if made.epoch.past else {}),
         **({"curation": msgspec.to_builtins(made.curation)} if made.curation else {}),
         "position": made.position,
-        "shown": record.entries(made.epoch.shown),
-        "candidates": record.candidates(made.stable.weighed if made.stable else ()),
+        "shown": nested.safe(hf, record.entries(made.epoch.shown)),
+        "candidates": nested.safe(
+            hf, record.candidates(made.stable.weighed if made.stable else ())
+        ),
         "system": wanted.system,
-        "tools": msgspec.json.encode(wanted.tools, order="sorted").decode(),
+        "tools": nested.text(hf, wanted.tools),
         "generation": wanted.generation,
         "versions": record.versions(wanted.counted_with),
     }
 
 
-def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, Any]:
+def _said(hf: Holdfast, wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, Any]:
     return {
         "epoch": made.epoch.id,
         "after": made.after,
@@ -170,10 +173,10 @@ def _said(wanted: Wanted, made: Assembled, pack: Pack, now: int) -> dict[str, An
         "window": wanted.window,
         "new_tokens": wanted.new_tokens,
         "scratchpad": made.scratchpad,
-        "settings": record.chosen(wanted.compose, wanted.recall),
+        "settings": nested.safe(hf, record.chosen(wanted.compose, wanted.recall)),
         "versions": record.versions(wanted.counted_with),
-        "shown": record.entries(made.chosen.shown),
-        "candidates": record.candidates(made.chosen.weighed),
+        "shown": nested.safe(hf, record.entries(made.chosen.shown)),
+        "candidates": nested.safe(hf, record.candidates(made.chosen.weighed)),
         "confidence": pack.receipt.confidence,
         "caps": dict(made.caps),
         "generation": wanted.generation,

@@ -80,7 +80,7 @@ def sheet_for(hf: Holdfast, of: Recorded, wanted: Wanted) -> Sheet:
     except (Invalid, ValueError) as exc:
         told = f"the tokens of {of.event.event_id} cannot be counted as it says"
         raise Damaged(f"{told}: {exc}") from exc
-    return Sheet(wanted, counter, Showing(hf, of.event.user or ""))
+    return Sheet(wanted, counter, Showing(hf, of.event.user or ""), of.said.versions.render)
 
 
 def _parts(of: Recorded, sheet: Sheet) -> tuple[Part, ...]:

@@ -25,6 +25,7 @@ from holdfast.model.events import Event
 from holdfast.model.packs import Pack, Receipt, Weighed
 from holdfast.model.recall import RecallSettings
 
+from . import nested
 from .packing import written
 from .replaying import (
     Recorded,
@@ -87,8 +88,7 @@ def under(hf: Holdfast, of: Recorded, settings: Settings) -> Wanted:
     if was.system == redacted(hf, old.system):
         changed = replace(changed, system=redacted(hf, new.system))
     if was.tools == old.tools:
-        told = redacted(hf, msgspec.json.encode(new.tools, order="sorted").decode())
-        changed = replace(changed, tools=tuple(msgspec.json.decode(told)))
+        changed = replace(changed, tools=tuple(nested.cleaned(hf, new.tools)))
     return changed
 
 

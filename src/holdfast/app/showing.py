@@ -17,6 +17,7 @@ from holdfast.documents.whole import whole as whole_of
 from holdfast.errors import Erased
 from holdfast.model.compactions import Compaction
 from holdfast.model.documents import place_of
+from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 from holdfast.model.items import is_item_id
 from holdfast.model.memories import Memory, at_seq
@@ -176,6 +177,14 @@ class Showing:
         if project not in self._generations:
             self._generations[project] = home.log.head().generation
         return home.lately.find(home.log, self._generations[project], event_id)
+
+    def standing(self, known: Epochs) -> Epochs:
+        """The same with the last compaction that can be read, or with none."""
+        made = compactions.standing(self._hf, known)
+        if made is None:
+            return replace(known, past="", through=0)
+        self._compactions[made.id] = made
+        return replace(known, past=made.id, through=made.through)
 
     def compaction(self, event_id: str) -> Compaction:
         """What a compaction of this project made of a window."""

@@ -2,9 +2,10 @@
 
 What always holds: no question is larger than the settings say the model takes, and where the one that is
 served takes less, the next is half as long; a compaction asks a bounded number of them, refused ones
-counted, in a bounded time; what is quoted stands as JSON between marks nobody can guess; an answer that
-is empty, too long, holds a mark of ours or names what the quoted text does not is thrown away; after any
-other failure the rest is done by rule.
+counted, in a bounded time, and none about a text there are too few left for; what is quoted stands as
+JSON between marks nobody can guess; an answer that is empty, too long, holds a mark of ours or names
+what the quoted text does not is thrown away; after any other failure the rest is done by rule, and why
+is kept.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from holdfast.model.events import Event
 from holdfast.ports.complete import TooLong
 from holdfast.text.spoken import said, speaker
 
-from . import completing
+from . import completing, nested
 
 if TYPE_CHECKING:
     from .session import Session
@@ -63,16 +64,40 @@ class ModelSummaries:
         asked = self._hf.settings.complete
         self._count_theirs = self._hf.counter(asked.model).count
         self._room = max(0, asked.input_tokens - _AROUND)
+        #: why a summary is by rule, though a model is set; empty when none is for that reason
+        self.why = ""
+        #: the events of the answers that summaries were made of
+        self.used: list[str] = []
+        self._answers: list[str] = []
 
     def __call__(self, events: Sequence[Event], room: int) -> tuple[str, str] | None:
         """A summary of events in so many tokens, and who wrote it."""
         pieces = [f"{speaker(event)}: {said(event)}" for event in events]
         if self._size(pieces) < _WORTH:
             return self._by_rule(events, room)
-        text = self._reduced(pieces, room, [event.event_id for event in events])
-        if text and self._holds(text, pieces, room):
-            return text, self._hf.settings.complete.model
+        if self._may_ask(self._needed(pieces)):
+            self._answers.clear()
+            text = self._reduced(pieces, room, [event.event_id for event in events])
+            if text and self._holds(text, pieces, room):
+                self.used += self._answers
+                return text, self._hf.settings.complete.model
         return self._by_rule(events, room)
+
+    def _may_ask(self, questions: int = 1) -> bool:
+        """Are there calls and time left for so many questions? Where not, that is remembered."""
+        if time.monotonic() >= self._until:
+            self.why = self.why or "the time is over (compact.model_seconds)"
+            self._calls = 0
+        elif questions > self._calls:
+            self.why = self.why or "too few calls are left (compact.model_calls)"
+        return questions <= self._calls
+
+    def _needed(self, pieces: Sequence[str]) -> int:
+        """Questions for a summary of pieces: of parts, and then of their summaries."""
+        if len(pieces) == 1 or self._size(pieces) <= self._room:
+            return 1
+        middle = len(pieces) // 2
+        return self._needed(pieces[:middle]) + self._needed(pieces[middle:]) + 1
 
     def _reduced(self, pieces: Sequence[str], room: int, sources: Sequence[str]) -> str:
         """A summary of pieces; where they are too many for one question, of summaries of them."""
@@ -83,13 +108,18 @@ class ModelSummaries:
                 self._room = size // 2
         if len(pieces) == 1:
             ends = self._ends(pieces[0])
-            return self._reduced([ends], room, sources) if ends else ""
+            return self._reduced([ends], room, sources) if ends else self._too_little()
         middle = len(pieces) // 2
-        parts = [
-            self._reduced(half, max(1, room // 2), sources)
-            for half in (pieces[:middle], pieces[middle:])
-        ]
-        return self._reduced(parts, room, sources) if all(parts) else ""
+        parts = []
+        for half in (pieces[:middle], pieces[middle:]):
+            parts.append(self._reduced(half, max(1, room // 2), sources))
+            if not parts[-1]:
+                return ""
+        return self._reduced(parts, room, sources)
+
+    def _too_little(self) -> str:
+        self.why = self.why or "a question takes too little (complete.input_tokens)"
+        return ""
 
     def _ends(self, text: str) -> str:
         """The beginning and the end of a text that is too long for any question."""
@@ -100,18 +130,22 @@ class ModelSummaries:
 
     def _size(self, pieces: Sequence[str]) -> int:
         """Tokens of pieces as they are sent."""
-        return self._count_theirs(_data(pieces))
+        return self._count_theirs(self._data(pieces))
+
+    def _data(self, pieces: Sequence[str]) -> str:
+        """Pieces as JSON that stays so when secrets are looked for in the question."""
+        return nested.text(self._hf, list(pieces))
 
     def _asked(self, pieces: Sequence[str], room: int, sources: Sequence[str]) -> str:
         """One question; empty when there is no answer, and then none is asked any more.
 
         TooLong when the model that is served takes less.
         """
-        if self._calls <= 0 or time.monotonic() >= self._until:
+        if not self._may_ask():
             return ""
         self._calls -= 1
         mark = secrets.token_hex(8)
-        data = _data(pieces)
+        data = self._data(pieces)
         words = max(20, room * 3 // 4)
         prompt = (
             f"Shorten what stands between the two marks {mark} to at most {words} words. Answer "
@@ -123,27 +157,36 @@ class ModelSummaries:
             system=_SYSTEM,
             max_tokens=2 * room + 50,
             schema=_SCHEMA,
+            seconds=self._until - time.monotonic(),
         )
         try:
             answer = completing.complete(self._hf, question, sources, self._s)
             found = msgspec.json.decode(answer.text, type=dict[str, str]).get("summary", "")
         except TooLong:
             raise
-        except (HoldfastError, msgspec.MsgspecError):
-            self._calls = 0  # the event of the call says why; the rest is done by rule
+        except (HoldfastError, msgspec.MsgspecError) as exc:
+            self._calls = 0  # the rest is done by rule
+            self.why = f"{type(exc).__name__}: {exc}"
             return ""
-        return "" if mark in found else found.strip()
+        self._answers.append(answer.id)
+        return "" if mark in found or answer.stopped != "end" else found.strip()
 
     def _holds(self, text: str, pieces: Sequence[str], room: int) -> bool:
-        """Is it a summary of this: short enough, without our marks, naming nothing that is not there?"""
+        """Is it a summary of this: short enough, without our marks, exact where it is exact?"""
         if self._count(text) > room or any(mark in text for mark in _OURS):
             return False
         whole = "\n".join(pieces)
-        return all(name in whole for name in naming.exact(text))
+        return all(naming.stands(name, whole) for name in naming.exact(text))
 
 
-def _data(pieces: Sequence[str]) -> str:
-    return msgspec.json.encode(list(pieces)).decode()
+def answers(summarize: Summarize) -> tuple[str, ...]:
+    """The events of the answers of a model that summaries were made of."""
+    return tuple(summarize.used) if isinstance(summarize, ModelSummaries) else ()
+
+
+def why_by_rule(summarize: Summarize) -> str:
+    """Why not all summaries are by the model that is set; empty where they are or none is."""
+    return summarize.why if isinstance(summarize, ModelSummaries) else ""
 
 
 def summaries(s: Session, count: Count, settings: CompactSettings) -> Summarize:

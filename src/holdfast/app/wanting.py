@@ -18,6 +18,7 @@ from holdfast.model.packs import Signals
 from holdfast.model.recall import RecallSettings
 from holdfast.text.quoting import quoted
 
+from . import nested
 from .telling import redacted
 
 if TYPE_CHECKING:
@@ -140,11 +141,16 @@ def _window(given: Any, model: str, chosen: ComposeSettings) -> int | None:
         return _number("window", given, None)
     known = window_of(model, chosen.windows)
     if known is None:
-        raise Invalid(
-            f"how large the window of {model!r} is, is not known: say so with window=…, or in "
-            "config.toml under [compose.windows]"
-        )
+        raise unknown_window(model)
     return known
+
+
+def unknown_window(model: str) -> Invalid:
+    """What is said where a model is named and no window is."""
+    return Invalid(
+        f"how large the window of {model!r} is, is not known: say so with window=…, or in "
+        "config.toml under [compose.windows]"
+    )
 
 
 def _number(name: str, given: Any, default: int | None) -> int | None:
@@ -192,9 +198,10 @@ def _tools(hf: Holdfast, given: Any) -> tuple[dict[str, Any], ...]:
     if not isinstance(given, list | tuple):
         raise Invalid("tools are a list of definitions, each a dict")
     try:
-        shown = redacted(hf, msgspec.json.encode(list(given), order="sorted").decode())
-        if _depth(shown) > _DEEPEST:
+        told = msgspec.json.encode(list(given), order="sorted")
+        if _depth(told.decode()) > _DEEPEST:
             raise Invalid(f"tools are nested deeper than {_DEEPEST} levels")
-        return tuple(msgspec.json.decode(shown, type=list[dict[str, Any]]))
+        shown = nested.cleaned(hf, msgspec.json.decode(told))
+        return tuple(msgspec.convert(shown, list[dict[str, Any]]))
     except (TypeError, ValueError, msgspec.MsgspecError) as exc:
         raise Invalid(f"tools are a list of definitions, each a dict of JSON: {exc}") from exc

@@ -23,6 +23,7 @@ from holdfast.model.events import Event
 
 from . import cold, compactions, workflows
 from .compacting import Compactor, Room, known_of, window
+from .wanting import unknown_window
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -68,6 +69,7 @@ class SessionCompacting:
         """
         s = cast("Session", self)
         s.check()
+        _text("prompt", prompt)
         hf, chosen = s._hf, chosen_by(workflows.compaction(s), strategy)
         limit = limit_of(hf, window, model)
         room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
@@ -83,8 +85,7 @@ class SessionCompacting:
         """
         s = cast("Session", self)
         s.check()
-        if not isinstance(prompt, str):
-            raise Invalid(f"prompt is a text, not {type(prompt).__name__}")
+        _text("prompt", prompt)
         return cold.recover(s._hf, chunk_id, (s.principal, s.agent), prompt)
 
 
@@ -99,12 +100,23 @@ def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSetting
 
 
 def limit_of(hf: Holdfast, given: int | None, model: str) -> int:
-    """The window: as given, else the model's, else what settings give a conversation, twice."""
+    """The window: as given, else the model's, else what settings give a conversation, twice.
+
+    Invalid where nobody knows the window of the model that is named.
+    """
+    _text("model", model)
     if given is not None:
         return _tokens("window", given)
     compose, named = hf.settings.compose, model or hf.settings.tokens.model
     known = window_of(named, compose.windows) if named else None
+    if known is None and model:
+        raise unknown_window(model)
     return known or 2 * compose.history_tokens
+
+
+def _text(name: str, given: Any) -> None:
+    if not isinstance(given, str):
+        raise Invalid(f"{name} is a text, not {type(given).__name__}")
 
 
 def _tokens(name: str, given: Any) -> int:
@@ -122,10 +134,9 @@ def turns_for(hf: Holdfast, model: str, limit: int) -> Turns:
 def holding(s: Session, turns: Turns, model: str = "") -> Held:
     """What the window of a session holds."""
     hf, known = s._hf, known_of(s)
-    past = Past()
-    if known.past and (event := hf.log.find(known.past)) is not None and not event.erased:
-        past = compactions.read(hf, event).past
-    events = window(s, known, past)
+    stands = compactions.standing(hf, known)
+    past = stands.past if stands else Past()
+    events = window(s, replace(known, through=stands.through if stands else 0), past)
     sizes = [turns.tokens(event) for event in events]
     spans = [part for _, part in render.past(past)]
     count = hf.counter(model).count

@@ -59,8 +59,7 @@ def compaction(s: Session) -> CompactSettings:
     if found.strategy is not None:
         settings = replace(settings, strategy=found.strategy)
     if found.triggers is not None:
-        also = [one for one in found.triggers if one not in settings.triggers]
-        settings = replace(settings, triggers=(*settings.triggers, *also))
+        settings = replace(settings, triggers=found.triggers)
     return settings
 
 

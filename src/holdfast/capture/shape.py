@@ -242,6 +242,10 @@ class Shaper:
         )
         return f"{head}\n[… {length} bytes in all, kept as blob {digest} …]\n{tail}"
 
+    def cleaned(self, value: object) -> object:
+        """A value that JSON can say, without the secrets in it; its size and its numbers stay."""
+        return _Cleaner(self._redactor, self._keep, _BOUNDLESS)._value(value, (), 0, _Found(()))
+
     def redacted_bytes(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Any bytes, without the secrets in them; invalid UTF-8 passes through unchanged."""
         for text in self._redacted(_decoded(pieces)):
@@ -261,6 +265,16 @@ class Shaper:
         head = data[:edge].decode("utf-8", "ignore")
         tail = data[-edge:].decode("utf-8", "ignore")
         return canonical({"head": head, "tail": tail, NOTES: [note, *inner]})
+
+
+_BOUNDLESS = Limits(text_chars=1 << 62, payload_bytes=1 << 62, depth=400)
+
+
+class _Cleaner(Shaper):
+    """Redacts what is no payload of its own, but will be part of a text of one."""
+
+    def _integer(self, value: int, path: Path, notes: _Found) -> object:  # noqa: ARG002
+        return value
 
 
 class _Found(list[Note]):

@@ -51,14 +51,15 @@ def decide(
     """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
     lines = int(settings.lines * window.room)
     verdicts = _verdicts(window, settings, max(0, window.room - lines), floor)
-    new = planning.planned(window.chunks, verdicts, window.events, summarize, settings)
-    if not new.lines and not new.shorts:
-        return None
     stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
     kept = sum(verdicts[n].tokens for n in stay)
     space = planning.Space(
         room=max(lines, window.room - kept), lines=lines, span=settings.span_tokens
     )
+    shorts = planning.Shorts(room=space.room - lines, count=count, earlier=window.earlier.shorts)
+    new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
+    if not new.lines and not new.shorts:
+        return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
     return Left(decided=tuple(verdicts), past=past, kept=kept)

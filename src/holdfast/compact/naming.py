@@ -44,6 +44,10 @@ _HYPHENED = re.compile(r"(?<![\w/.@-])\w+(?:-\w+)+\.[A-Za-z][A-Za-z0-9]{0,4}(?![
 #: a command as people write it down: a program, then what it is to do; and the marks before one
 _COMMAND = re.compile(r"[a-z][\w.+-]*(?: (?![=:(])\S.*)?")
 _PROMPT = re.compile(r"^\s*[$%] (?=[a-z])")
+#: what only a command line has: something in backticks, a flag, one program feeding another
+_SHELL = re.compile(r"`([^`\n]+)`|(?<!\S)(--?[A-Za-z][\w-]*)|(\S+ (?:\||&&|>>?) \S+)")
+#: a number of several digits
+_FIGURE = re.compile(r"(?<![\w.])\d[\d.,:]*\d")
 _SHELLS = ("", "bash", "sh", "shell", "console", "zsh")
 #: what begins a line of code, and no command
 _NO_COMMANDS = """
@@ -94,9 +98,11 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def exact(text: str) -> tuple[str, ...]:
-    """The paths and errors a text names."""
+    """What a text says that must stand so in what it is about: paths, errors, numbers, commands."""
     errors = [match[0] for match in _NAMED_ERROR.finditer(text)]
-    return _some([*(name for name in _names(text) if _is_path(name)), *errors])
+    paths = (name for name in _names(text) if _is_path(name))
+    commands = [next(filter(None, found.groups())) for found in _SHELL.finditer(text)]
+    return tuple(dict.fromkeys([*paths, *errors, *_FIGURE.findall(text), *commands, *_told(text)]))
 
 
 def _text(event: Event) -> str:

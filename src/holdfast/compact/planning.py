@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Decided, Past, Span
+from holdfast.model.compactions import Decided, Past, Span, Verdict
 from holdfast.model.events import Event
 from holdfast.text.levels import fitted
 from holdfast.text.spoken import said, shortened_as, speaker
@@ -28,11 +28,23 @@ Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
 #: tokens of what stands before the names of a line: "events 123456-123499: "
 _HANDLE = 14
 #: tokens of the marks around a summary, or around all lines; of what stands before names behind one
-_MARKS, _ALSO = 34, 6
+_MARKS, _ALSO = 46, 6
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
 #: characters of a token, about
 _CHARS = 4
+
+
+class Shorts(msgspec.Struct, frozen=True, kw_only=True):
+    """What summaries may take, those of earlier compactions included."""
+
+    room: int
+    count: Count
+    earlier: tuple[Span, ...] = ()
+
+    def size(self, span: Span) -> int:
+        """Tokens of a summary with its marks."""
+        return self.count(span.text) + _MARKS
 
 
 def planned(
@@ -41,10 +53,13 @@ def planned(
     events: Mapping[int, Event],
     summarize: Summarize,
     settings: CompactSettings,
+    shorts: Shorts,
 ) -> Past:
-    """What the verdicts make of a window; lines are not written yet."""
-    lines: list[Span] = []
-    shorts: list[Span] = []
+    """What the verdicts make of a window; lines are not written yet.
+
+    Summaries are made from the latest to the oldest, as long as they will find room.
+    """
+    left: list[tuple[Span, list[Event], Verdict]] = []
     kept: list[int] = []
     for verdict, pairs in groupby(zip(chunks, verdicts, strict=True), lambda pair: pair[1].verdict):
         together = [chunk for chunk, _ in pairs]
@@ -53,15 +68,22 @@ def planned(
             continue
         for chunks_of_span in _spans(together, settings.span_tokens):
             there = [events[seq] for chunk in chunks_of_span for seq in chunk.seqs]
-            span = _span(chunks_of_span, there)
-            written = None
-            if verdict == "summarize":
-                written = summarize(there, summary_size(span.tokens, settings))
-            if written is None:
-                lines.append(span)
-            else:
-                shorts.append(replace(span, text=written[0], by=written[1]))
-    return Past(lines=tuple(lines), shorts=tuple(shorts), kept=tuple(kept))
+            left.append((_span(chunks_of_span, there), there, verdict))
+    written: list[Span] = []
+    for span, there, verdict in reversed(left):
+        later = [one for one in (*written, *shorts.earlier) if one.first > span.first]
+        room = shorts.room - sum(map(shorts.size, later)) - _MARKS
+        made = None
+        if verdict == "summarize" and 2 * room >= (size := summary_size(span.tokens, settings)):
+            made = summarize(there, min(size, room))
+        if made is not None:
+            written.append(replace(span, text=made[0], by=made[1]))
+    short = {span.first for span in written}
+    return Past(
+        lines=tuple(span for span, _, _ in left if span.first not in short),
+        shorts=tuple(reversed(written)),
+        kept=tuple(kept),
+    )
 
 
 def _spans(chunks: Sequence[Chunk], most: int) -> Iterator[list[Chunk]]:

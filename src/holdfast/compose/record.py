@@ -185,9 +185,9 @@ def read(payload: Mapping[str, Any], kind: type[_Kind]) -> _Kind:
     """A record as it was written; Damaged for what cannot have been, or is of another version."""
     try:
         made = msgspec.convert(payload.get("versions"), Versions)
-        if (made.render, made.rules) > (render.VERSION, items.RULES):
+        if made.render > render.VERSION or made.rules > items.RULES:
             raise Damaged("it was made by a newer Holdfast; update to replay it")
-        if (made.render, made.rules) != (render.VERSION, items.RULES):
+        if made.render < 1 or made.rules != items.RULES:
             way = f"render {made.render}, rules {made.rules}"
             raise Damaged(f"it was made in a way that is not known here: {way}")
         found = msgspec.convert(payload, kind)

@@ -90,6 +90,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     window: int | None
     past: Past
     decided: tuple[Decided, ...]
+    #: why summaries are by rule though a model is set; empty where nothing stood in its way
+    by_rule: str = ""
 
 
 class Curation(msgspec.Struct, frozen=True, kw_only=True):

@@ -60,6 +60,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     #: the answer is JSON of this schema. Providers want `additionalProperties: false` and every
     #: property in `required` of each object; `$ref` is not followed
     schema: dict[str, Any] | None = None
+    #: how long whoever asks can wait, for the model to be free and for the answer together; none: as
+    #: long as the settings say for each
+    seconds: float | None = None
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +77,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     #: end: it is all there; length: it was cut; refused: the model will not answer
     stopped: Stopped = "end"
     seconds: float = 0.0
+    #: of the event that holds it; empty before it is recorded
+    id: str = ""
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,3 +119,8 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 def allowed(asked: Asked, chosen: CompleteSettings) -> int:
     """How many tokens the answer may take."""
     return min(asked.max_tokens if asked.max_tokens > 0 else chosen.max_tokens, chosen.max_tokens)
+
+
+def patience(asked: Asked, chosen: CompleteSettings) -> float:
+    """How many seconds a call may take with all its retries."""
+    return chosen.timeout_s if asked.seconds is None else min(asked.seconds, chosen.timeout_s)

@@ -2,8 +2,8 @@
 
 What every engine must keep, and what tests/contract/test_completer.py proves on each:
 
-- a call ends within about `timeout_s` with all its retries, whatever the endpoint does: hang, send one
-  byte after the other, ask for a long wait;
+- a call ends within about `timeout_s`, or the fewer `seconds` of its question, with all its retries,
+  whatever the endpoint does: hang, send one byte after the other, ask for a long wait;
 - only what cost nothing is tried again: an endpoint that is busy (429, 5xx) or was not reached; a few
   times, after growing waits, as long as the time lasts. A wait it asks for is kept, or not begun;
 - an answer is a whole one or none: whatever is no answer, or larger than what was asked for can be, is

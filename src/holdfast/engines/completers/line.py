@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from holdfast.errors import Invalid, Unavailable
 from holdfast.model.address import address
-from holdfast.model.complete import Asked, CompleteSettings, allowed
+from holdfast.model.complete import Asked, CompleteSettings, allowed, patience
 from holdfast.ports.complete import Unanswered
 
 from .trouble import busy, refused
@@ -56,7 +56,7 @@ class Line:
 
     def ask(self, asked: Asked, send: Callable[[httpx2.Client], object]) -> bytes:
         """The body of a good answer; `send` makes a vendor's package send the question."""
-        until = time.monotonic() + self._chosen.timeout_s
+        until = time.monotonic() + patience(asked, self._chosen)
         wait = _FIRST_WAIT
         for tries_left in reversed(range(self._chosen.retries + 1)):
             pause = wait * _dice.uniform(0.5, 1.0)
