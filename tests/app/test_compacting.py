@@ -373,3 +373,27 @@ def test_what_a_prompt_needs_comes_back_by_itself_and_that_is_written_down(
     )
     assert s.recover(secret.event_id).content.endswith("under the third stone.")
     assert hf.replay(pack.id).text == pack.text
+
+
+def test_what_comes_back_is_written_down_however_much_left_after_it(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    secret = s.user("The otter keeps the vault keys under the third stone.")
+    later = [
+        holdfast.Draft(
+            type="user_message",
+            payload={"text": f"Item {n} of the cart has no price."},
+            origin="user",
+            session_id="s",
+            agent="coder",
+        )
+        for n in range(1_030)
+    ]
+    hf.record(later)
+    compacted(s, "the cart", to=500, window=4_000)
+    assert hf.cold.count(agent="coder") > 1_000
+    pack = s.context("where does the otter keep the vault keys?", window=4_000, budget=600)
+    assert "under the third stone" in pack.text
+    back = [event.payload["chunk"] for event in hf.events() if event.kind == "chunk_recovered"]
+    assert secret.event_id in back

@@ -7,6 +7,7 @@ that may go at any time and is made again; whose session it was decides who is t
 from __future__ import annotations
 
 import builtins
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -163,9 +164,14 @@ class ColdStorage:
         The log has all of it: a window that was compacted stays so.
         """
         if self._hf.settings.compact.cold:
+            there = set(self._files.files(session_id))
+
+            def to_do(row: ColdRow, one: Dropped) -> bool:
+                return one.id in row.expired or self.place(row.session_id, one.id) not in there
+
             rows = self._rows(within(user, agent, session_id))
-            chunks = [one for row in rows for one in self._chunks(row)]
-            self._bring(chunks, set(self._files.files(session_id)), only_missing=True)
+            chunks = [one for row in rows for one in self._chunks(row, to_do)]
+            self._bring(chunks, there, only_missing=True)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
         """Make every copy anew that is not what the log says, remove what is none; how many are kept."""
@@ -269,8 +275,24 @@ class ColdStorage:
         found: ColdRow | None = self._hf.views.read(lambda reading: reading.row(_VIEW, key))
         return found
 
-    def _chunks(self, row: ColdRow) -> Iterator[ColdChunk]:
+    def holding(self, seqs: Sequence[int], whose: tuple[str, str, str]) -> builtins.list[ColdChunk]:
+        """The chunks of a session that hold one of these events, the latest first; none that ran out."""
+        places = sorted(seqs)
+
+        def asked(row: ColdRow, one: Dropped) -> bool:
+            n = bisect_left(places, one.first)
+            return n < len(places) and places[n] <= one.last and one.id not in row.expired
+
+        found = [one for row in self._rows(within(*whose)) for one in self._chunks(row, asked)]
+        return sorted(found, key=lambda one: (-one.compaction, -one.first))
+
+    def _chunks(
+        self, row: ColdRow, wanted: Callable[[ColdRow, Dropped], bool] = lambda _, __: True
+    ) -> Iterator[ColdChunk]:
+        """The chunks of a compaction; a long session has many, so nothing is made that is not wanted."""
         for one in self._dropped(row):
+            if not wanted(row, one):
+                continue
             yield ColdChunk(
                 id=one.id,
                 session_id=row.session_id,
@@ -355,8 +377,7 @@ def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: s
     """Write down which cold chunks of a session a context brought back."""
     hf = s._hf
     seqs = [one.seq for one in shown if one.kind == "turn" and not one.project]
-    cold = hf.cold.list(s.id, agent=s.agent, user=s.principal) if seqs else []
-    back = [one for one in cold if any(one.first <= seq <= one.last for seq in seqs)]
+    back = hf.cold.holding(seqs, (s.principal, s.agent, s.id)) if seqs else []
     if back:
         hf.record([came_back(one, prompt, "auto", pack) for one in back])
 
