@@ -100,6 +100,13 @@ class Activity:
         except HoldfastError as exc:
             self._tell(f"the logs of compactions could not be brought up to date: {exc}")
 
+    def brought_up(self) -> None:
+        """Add all that is new; trouble is told, not raised."""
+        try:
+            self.up_to_date()
+        except HoldfastError as exc:
+            self._tell(f"the logs of compactions could not be brought up to date: {exc}")
+
     def up_to_date(self) -> None:
         """Add what is new; written from the start where they are not what the log says."""
         for _ in range(_RACES):

@@ -3,7 +3,7 @@
     compaction.jsonl      a compaction                 `compacted` of ours
     drops.jsonl           each chunk it dropped        likewise
     recovery.jsonl        each chunk that came back    `chunk_recovered`
-    curation.jsonl        what was ranked anew         `epoch_started` with a curation
+    curation.jsonl        what was ranked anew         `epoch_started`, or what a host reports
     context-health.jsonl  how full a window was        `context_assembled`, or what a host reports
 
 What always holds: the lines follow from the events in their order, and from what was told before them.
@@ -34,6 +34,8 @@ KINDS = frozenset(
 )
 #: what a host's report of its own window says it is
 HEALTH = "context_health"
+#: and that it ranked anew what had come back into it
+CURATED = "context_curation"
 #: epochs whose entries are counted
 _MOST = 64
 _TRIGGERS = {"tokens": "token_threshold"}
@@ -85,19 +87,21 @@ def lines(
         return list(_assembled(event, said, told, settings)), told
     if event.kind == "signal_observed" and said.get("signal") == HEALTH:
         return [_reported(event, said, told, settings)], told
+    if event.kind == "signal_observed" and said.get("signal") == CURATED:
+        return list(_curation(event, {"curation": said})), told
     return [], told
 
 
 def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[Line]:
     chosen = _json(said.get("settings"))
     chosen = chosen if isinstance(chosen, dict) else {}
-    trigger = _text(said.get("trigger"))
+    trigger = "restore" if said.get("strategy") == "restore" else _text(said.get("trigger"))
     share = _number(chosen.get("compact_at"), CompactSettings().compact_at)
     yield (
         "compaction",
         {
             "timestamp": event.timestamp,
-            "event": "compaction_triggered",
+            "event": "context_restored" if trigger == "restore" else "compaction_triggered",
             "trigger": _TRIGGERS.get(trigger, trigger),
             "tokens_before": _number(said.get("tokens_before"), 0),
             "tokens_after": _number(said.get("tokens_after"), 0),
@@ -117,7 +121,7 @@ def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[L
                 "reason": chunk.reason,
                 "relevance_score": chunk.score,
                 "threshold_used": _number(chosen.get("drop"), CompactSettings().drop),
-                "cold_storage_path": path,
+                "cold_storage_path": "" if chosen.get("cold") is False else path,
             },
         )
 
