@@ -24,11 +24,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from holdfast.app import hosting, managed, managing
+from holdfast.app import hosting, managed
 from holdfast.app.open import locate, opened_in, project_folder
 from holdfast.app.returning import Returning
 from holdfast.capture.origin import person
-from holdfast.compact.hosted import pieces, words
+from holdfast.compact.hosted import HOSTED, pieces, words
 from holdfast.compact.pressure import pressure
 from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model import knobs
@@ -109,9 +109,7 @@ class ContextManager:
             managed.keep(folder, tables)
         self._hf = opened_in(found, chosen, now or _clock, person() if user is None else user)
         managed.keep(folder, tables)
-        self._session = self._hf.session(
-            agent=agent, session_id=session_id, skill=managing.HOSTED
-        ).start()
+        self._session = self._hf.session(agent=agent, session_id=session_id, skill=HOSTED).start()
         self._get = get_context or list
         self._hosting = Returning(self._session, self._get, set_context, get_token_count)
         self._messages = get_messages

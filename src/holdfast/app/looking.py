@@ -99,13 +99,24 @@ class Looking:
             said = one.payload if isinstance(one.payload, dict) else {}
             if isinstance(name := said.get(hosted.KNOWN), str):
                 self._known.append((name, one))
-        after = event.event_seq if event is not None else 0
+        after = self._last_handed_over(known.past)
         for one in history.session_events(self._hf, self._s.info(), after=after):
             said = one.payload if isinstance(one.payload, dict) and one.origin == "system" else {}
             if one.kind == "signal_observed" and said.get("signal") == BEGUN:
                 self._begun = one
             elif one.kind == "chunk_recovered" and said.get("how") == "auto":
                 self._back.update(self._came(said.get("chunk")))
+
+    def _last_handed_over(self, compaction: str) -> int:
+        """Where the last compaction stands that changed the context; an end does not."""
+        while (event := self._hf.log.find(compaction) if compaction else None) is not None:
+            if event.erased:
+                return 0
+            made = compactions.read(self._hf, event)
+            if made.trigger != "session_end":
+                return event.event_seq
+            compaction = made.after
+        return 0
 
     def _came(self, chunk_id: Any) -> dict[str, Ours]:
         """The words that brought a chunk back."""

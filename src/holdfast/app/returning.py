@@ -16,6 +16,8 @@ from holdfast.compose.history import spoken
 from holdfast.errors import HoldfastError
 from holdfast.model.cold import Cold
 from holdfast.model.compactions import Compaction, Curation, Decided, Past
+from holdfast.views.cold import LONGEST
+from holdfast.views.view import brief
 
 from . import bodies, history
 from .cold import EVERY, came_back
@@ -35,7 +37,8 @@ class Returning(Hosting):
     def bring_back(self, prompt: str, limit: int) -> int:
         """Put back what left and is about what is asked now; how many chunks.
 
-        What would leave again for this prompt stays away, and so does what there is no room for.
+        What left for this very prompt was weighed for it already, and stays away; so does what there is
+        no room for.
         """
         hf, s = self._hf, self._s
         if not prompt.strip() or self._put is None:
@@ -45,7 +48,7 @@ class Returning(Hosting):
             return 0
         seen = self.look()
         there = {one.chunk for one in seen.stand if isinstance(one, Ours)}
-        cold = [one for one in self._cold(ids) if one.chunk.id not in there]
+        cold = [one for one in self._cold(ids, prompt) if one.chunk.id not in there]
         texts = [one.text for one in seen.held]
         likely = self._meant(prompt, [*texts, *(one.content for one in cold)])[len(texts) :]
         room = int(hf.settings.compact.compact_at * limit) - self.used()
@@ -69,15 +72,15 @@ class Returning(Hosting):
         hf.activity.follow()
         return len(fits)
 
-    def _cold(self, ids: Sequence[str]) -> list[Cold]:
-        """Those of these chunks that left this session and can be read."""
+    def _cold(self, ids: Sequence[str], prompt: str) -> list[Cold]:
+        """Those of these chunks that left this session for another prompt, and can be read."""
         read = []
         for chunk_id in ids:
             try:
                 one = self._hf.cold.get(chunk_id, user=self._s.principal, agent=self._s.agent)
             except HoldfastError:
                 continue
-            if one.chunk.session_id == self._s.id:
+            if one.chunk.session_id == self._s.id and one.chunk.prompt != brief(prompt, LONGEST):
                 read.append(one)
         return read
 

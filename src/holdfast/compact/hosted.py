@@ -22,6 +22,8 @@ _PARAGRAPH = re.compile(r".*?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
 _BLANK = re.compile(r"\n\s*\n")
 #: the field of an event that says what its element is recognised by
 KNOWN = "known"
+#: what the sessions are marked with whose host holds the window
+HOSTED = "context-manager"
 #: texts of these roles never leave, and are not part of the conversation
 FIXED = ("system", "developer")
 _KINDS = {
