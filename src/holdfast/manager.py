@@ -231,7 +231,7 @@ class ContextManager:
 
     def recover(self, query: str) -> list[str]:
         """What left and is needed again, verbatim: by a chunk's id, `events 3-9`, or a question."""
-        self._at_work()
+        self._at_work().settle()
         hf, s = self._hf, self._session
         if not isinstance(query, str):
             raise Invalid(f"recover takes a text, not {type(query).__name__}")

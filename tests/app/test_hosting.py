@@ -162,6 +162,7 @@ def test_whoever_goes_on_behind_a_kill_knows_what_left(tmp_path: Path, messages:
     host = Host(json.loads(file.read_text()))
     assert len(host.context) < 40
     ctx = host.manager(tmp_path, session_id="s")
+    assert ctx.recover("Note 3: the crossing")
     ctx.after_response()
     assert kinds(ctx).count("compacted") == 1
     assert not any("hf:earlier" in event.text for event in ctx._hf.events())

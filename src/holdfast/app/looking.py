@@ -263,6 +263,11 @@ class Looking:
         ]
         self._spans = spans_of(made.past)
 
+    def settle(self) -> None:
+        """Write down what another process handed over and could not write down, if one did."""
+        if self._begun is not None:
+            self._finish(hosted.pieces(self._get()))
+
     def _finish(self, held: Sequence[Held]) -> None:
         """Write down what was handed over by a process that died before it could."""
         event, self._begun = self._begun, None
