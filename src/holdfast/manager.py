@@ -17,31 +17,31 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 
-from holdfast import settings
-from holdfast.app import hosting, managing
-from holdfast.app.cold import EVERY
-from holdfast.app.open import locate, opened_in
+from holdfast.app import hosting, managed
+from holdfast.app.open import locate, opened_in, project_folder
+from holdfast.app.returning import Returning
 from holdfast.capture.origin import person
-from holdfast.compact.hosted import pieces
+from holdfast.compact.hosted import HOSTED, pieces, words
 from holdfast.compact.pressure import pressure
 from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model import knobs
 from holdfast.model.cold import Cold
 from holdfast.model.compactions import Band
-from holdfast.model.settings import Settings
 
 __all__ = ["CompactionResult", "ContextManager", "ContextStatus"]
 
 #: what the last of so many messages say is what is asked now, where nobody set a prompt
 _LAST = 1
 _FOUND = 5
+#: the window, where nobody said how large it is
+_USUAL = 100_000
 _EVENTS = re.compile(r"events ([0-9]{1,18})-([0-9]{1,18})")
 
 
@@ -67,6 +67,8 @@ class CompactionResult(msgspec.Struct, frozen=True, kw_only=True):
     chunks_dropped: int
     chunks_summarized: int
     token_savings: int
+    #: False: what is left, which cannot leave, is more than MAX_CONTEXT_PCT of the window by itself
+    fits: bool = True
 
 
 class ContextManager:
@@ -98,18 +100,18 @@ class ContextManager:
         its name. `session_id` goes on with an earlier conversation. What is named after memfas is
         taken and not needed: likeness is found without it.
         """
-        found, chosen = locate(_home(memory_path), project)
         paths = {"LOG_PATH": log_path, "COLD_STORAGE_PATH": cold_storage_path}
         given = {name: os.path.abspath(path) for name, path in paths.items() if path is not None}
-        chosen = _turned(chosen, config_path, {**given, **more})
+        found, chosen = locate(managed.home(memory_path), project)
+        tables = managed.turned(config_path, {**given, **more}, "ContextManager")
+        chosen, folder = managed.chosen(chosen, tables), project_folder(chosen, found.id)
+        if os.path.isdir(folder):
+            managed.keep(folder, tables)
         self._hf = opened_in(found, chosen, now or _clock, person() if user is None else user)
-        self._session = self._hf.session(
-            agent=agent, session_id=session_id, skill=managing.HOSTED
-        ).start()
+        managed.keep(folder, tables)
+        self._session = self._hf.session(agent=agent, session_id=session_id, skill=HOSTED).start()
         self._get = get_context or list
-        self._hosting = hosting.Hosting(
-            self._session, self._get, set_context or (lambda _: None), get_token_count
-        )
+        self._hosting = Returning(self._session, self._get, set_context, get_token_count)
         self._messages = get_messages
         self._prompt = ""
         self._max_tokens = 0
@@ -153,66 +155,89 @@ class ContextManager:
         self.set_current_prompt(message)
         self._at_work().look(context)
 
-    def before_response(self, max_tokens: int = 100_000) -> ContextStatus:
-        """How full the context is; compacted right away where AUTO_COMPACT says so."""
-        if type(max_tokens) is not int or max_tokens < 1:
-            raise Invalid(f"max_tokens is a number of tokens, not {max_tokens!r}")
-        self._max_tokens = max_tokens
+    def before_response(self, max_tokens: int = _USUAL) -> ContextStatus:
+        """How full the context is by now; compacted right away where AUTO_COMPACT says so.
+
+        What left and is about what is asked now is put back where there is room (AUTO_RECOVER).
+        """
+        self._max_tokens = _window(max_tokens)
         status = self._status(max_tokens)
-        self._at_work().report(status.current_tokens, max_tokens, status.chunks_count)
         self._due = status.needs_compaction
-        if self._due and self._hf.settings.manager.auto_compact:
-            self.compact()
-        return status
+        if not self._due:
+            return self._reported(status, self._brought_back(max_tokens))
+        if not self._hf.settings.manager.auto_compact:
+            return self._reported(status, changed=False)
+        done = self.compact()
+        if not done.chunks_dropped + done.chunks_summarized:
+            return self._reported(status, changed=False)
+        return self._last or status
 
     def after_response(self) -> None:
-        """The model has answered: what is new in the context is recorded."""
+        """The model has answered: what is new is recorded; what came back once and is stale goes.
+
+        That begins at CURATION_TRIGGER_PCT of the window that `before_response` named.
+        """
         self._at_work().look()
+        if self._max_tokens:
+            self._hosting.curate(self._asked(), self._max_tokens)
 
     def compact(self, max_tokens: int | None = None) -> CompactionResult:
-        """Make room for what is asked now; nothing is changed where nothing would leave."""
-        limit = max_tokens or self._max_tokens or 100_000
-        made = self._at_work().compact(self._asked(), limit, "tokens" if self._due else "asked")
+        """Make room for what is asked now; nothing is changed where nothing would be gained."""
+        limit = self._max_tokens or _USUAL if max_tokens is None else _window(max_tokens)
+        asked = self._asked()
+        made = self._at_work().compact(asked, limit, "tokens" if self._due else "asked")
         self._due = False
         if made.id:
             event = self._hf.log.find(made.id)
             self._last_compaction = event.timestamp if event is not None else None
+            self._reported(self._status(limit), self._brought_back(limit))
         return CompactionResult(
             tokens_before=made.tokens_before,
             tokens_after=made.tokens_after,
             chunks_dropped=made.dropped,
             chunks_summarized=made.summarized,
             token_savings=made.tokens_before - made.tokens_after,
+            fits=made.tokens_after <= self._hf.settings.compact.most * limit,
         )
 
     def session_end(self) -> None:
-        """Record what is left, end the session and let go of the files."""
+        """Record what is left and keep it cold, end the session and let go of the files."""
         if self._over:
             return
         try:
             self._hosting.look()
-            self._session.end()
-            self._hf.activity.up_to_date()
+            self._hosting.archive()
+            self._reported(self._status(self._max_tokens or _USUAL), changed=False)
         finally:
             self._over = True
-            self._hf.close()
+            try:
+                self._session.end()
+                self._hf.activity.brought_up()
+            finally:
+                self._hf.close()
+
+    def _brought_back(self, limit: int) -> bool:
+        if not self._hf.settings.manager.auto_recover:
+            return False
+        return self._hosting.bring_back(self._asked(), limit) > 0
+
+    def _reported(self, status: ContextStatus, changed: bool) -> ContextStatus:
+        """The status as it is by now, written down."""
+        status = self._status(status.max_tokens) if changed else status
+        self._hosting.report(status.current_tokens, status.max_tokens, status.chunks_count)
+        return status
 
     # ---- what left -------------------------------------------------------------------------
 
     def recover(self, query: str) -> list[str]:
         """What left and is needed again, verbatim: by a chunk's id, `events 3-9`, or a question."""
-        self._at_work()
+        self._at_work().settle()
         hf, s = self._hf, self._session
         if not isinstance(query, str):
             raise Invalid(f"recover takes a text, not {type(query).__name__}")
         named = _EVENTS.fullmatch(query.strip())
         if named is not None:
-            first, last = int(named[1]), int(named[2])
-            cold = hf.cold.list(s.id, user=s.principal, agent=s.agent, expired=True, limit=EVERY)[
-                ::-1
-            ]
-            ids = [one.id for one in cold if one.first <= last and one.last >= first]
-            return [self.recover_chunk(one).content for one in ids]
+            return self._hosting.recover(int(named[1]), int(named[2]))
         try:
             return [self.recover_chunk(query).content]
         except NotFound:
@@ -228,11 +253,11 @@ class ContextManager:
 
     def status(self) -> ContextStatus:
         """As `before_response` said last; asked now where it never did."""
-        return self._last or self._status(self._max_tokens or 100_000)
+        return self._last or self._status(self._max_tokens or _USUAL)
 
     def health_check(self) -> dict[str, Any]:
         """Figures for monitoring."""
-        now = self._status(self._max_tokens or 100_000)
+        now = self._status(self._max_tokens or _USUAL)
         return {
             "tokens": now.current_tokens,
             "cold_storage_count": now.cold_storage_count,
@@ -260,41 +285,26 @@ class ContextManager:
         """The prompt: as it was set, else the last message."""
         if self._prompt or self._messages is None:
             return self._prompt
-        last = list(self._messages(_LAST) or ())[-1:]
-        return "\n".join(one.text for one in pieces(last))
+        said = self._messages(_LAST)
+        if said is None or isinstance(said, str):
+            return said or ""
+        if isinstance(said, Mapping):
+            return words(said)
+        if not isinstance(said, Sequence) and not hasattr(said, "__iter__"):
+            raise Invalid(f"get_messages gives a list of messages, not {type(said).__name__}")
+        return "\n".join(map(words, list(said)[-_LAST:]))
 
-    def _at_work(self) -> hosting.Hosting:
+    def _at_work(self) -> Returning:
         if self._over:
             raise Conflict("this conversation is over; make another ContextManager to go on")
         return self._hosting
 
 
-def _home(memory_path: str | os.PathLike[str] | None) -> str | None:
-    if memory_path is None:
-        return None
-    return os.fspath(Path(memory_path).expanduser().absolute().with_suffix(".holdfast"))
+def _window(given: Any) -> int:
+    if type(given) is not int or given < 1:
+        raise Invalid(f"max_tokens is a number of tokens, not {given!r}")
+    return given
 
 
 def _clock() -> int:
     return time.time_ns() // 1_000_000
-
-
-def _turned(
-    chosen: Settings, config_path: str | os.PathLike[str] | None, given: Mapping[str, Any]
-) -> Settings:
-    """The settings with the knobs of a file, and over them those a caller names."""
-    tables: knobs.Tables = {"compact": {}, "manager": {}}
-    for name, value in given.items():
-        knobs.turned(tables, name, value, "ContextManager")
-    if config_path is not None:
-        from_file = settings.knobs(Path(config_path).expanduser(), must=True)
-        tables = {table: {**from_file[table], **tables[table]} for table in tables}
-    return replace(
-        chosen,
-        compact=msgspec.convert(
-            {**asdict(chosen.compact), **tables["compact"]}, type(chosen.compact)
-        ),
-        manager=settings.moved(
-            msgspec.convert({**asdict(chosen.manager), **tables["manager"]}, type(chosen.manager))
-        ),
-    )

@@ -253,3 +253,23 @@ def test_what_expired_is_cold_no_longer(hf: holdfast.Holdfast) -> None:
     assert hf.cold.expire(dry_run=False).chunks
     s.context("zebra", window=20_000)
     assert hf.activity.read("context-health", 1)[0]["cold_storage_chunks"] == 0
+
+
+def test_a_restore_is_called_what_it_is(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder").start()
+    talk(s)
+    saved = s.flash_save(window=10_000)
+    s.resume_from(saved.checkpoint_id)
+    last = hf.activity.read("compaction")[-1]
+    assert (last["event"], last["trigger"]) == ("context_restored", "restore")
+
+
+def test_a_drop_without_a_copy_names_no_file(tmp_path: Path) -> None:
+    config = tmp_path / "config" / "holdfast"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "context-config.yaml").write_text("COLD_STORAGE_ENABLED: false\n")
+    with holdfast.open(tmp_path / "home", project="p", user="ana") as hf:
+        s = hf.session(agent="coder").start()
+        talk(s)
+        assert s.compact("database indexes", to=600)
+        assert {one["cold_storage_path"] for one in hf.activity.read("drops")} == {""}

@@ -329,9 +329,6 @@ def test_what_recall_put_in_is_ranked_anew_once_the_window_fills(hf: holdfast.Ho
         packs.append(s.context(f"{about} {n}?", window=4_000, budget=900))
         assert packs[-1].tokens <= 4_000
         s.assistant("I looked it up. " * 4)
-    assert "much of what was given is beside the point by now" in [
-        pack.receipt.epoch_began for pack in packs
-    ]
     found = [event for event in hf.events() if event.kind == "epoch_started"]
     curations = [event.payload["curation"] for event in found if "curation" in event.payload]
     assert len(curations) <= 2

@@ -117,7 +117,8 @@ def test_what_leaves_is_cold_and_comes_back(tmp_path: Path) -> None:
     assert {"compaction.jsonl", "drops.jsonl", "recovery.jsonl", "context-health.jsonl"} <= logs
     lines = (ctx.log_path / "context-health.jsonl").read_text().splitlines()
     health = [json.loads(line) for line in lines]
-    assert [line["limit"] for line in health] == [8_000, 8_000]
+    assert [line["limit"] for line in health] == [8_000, 8_000, 8_000]
+    assert health[1]["current_tokens"] == done.tokens_after
     assert health[-1]["cold_storage_chunks"] == done.chunks_dropped
     assert len(list(ctx.cold_storage_path.rglob("*.jsonl"))) == done.chunks_dropped
     assert ctx.compact().chunks_dropped == 0
@@ -189,7 +190,9 @@ def test_a_failure_leaves_the_context_as_it_was(
 def test_it_compacts_by_itself_where_that_is_asked_for(tmp_path: Path) -> None:
     host = Host("\n\n".join(chunks()))
     ctx = host.manager(tmp_path, auto_compact=True)
-    assert ctx.before_response(8_000).needs_compaction
+    status = ctx.before_response(8_000)
+    assert not status.needs_compaction
+    assert status.current_tokens == host.tokens() == ctx.health_check()["tokens"]
     assert isinstance(host.context, str)
     assert host.tokens() < 4_000
     assert "<hf:earlier" in host.context

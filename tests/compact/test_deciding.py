@@ -61,7 +61,7 @@ def test_verdicts_fit_the_room_unless_only_what_must_stay_is_left(
         always = ("asked", "recent", "pinned")
         bound = [one for one in held if one.why not in always]
         assert {one.why for one in bound} <= {"decision", "instruction", "important"}
-        assert sum(one.tokens for one in bound) <= room / 2
+        assert sum(one.tokens for one in bound) <= 0.6 * room
         assert len([one for one in held if one.why in always[:2]]) <= 2
         assert sum(one.tokens for one in held if one.why == "pinned") <= room
         short = [one for one in found if one.verdict == "summarize"]
@@ -77,7 +77,8 @@ def test_what_must_stay_stays_where_there_is_room_for_it(
     found = decided(given_)
     for piece, one in zip(given_.chunks, found, strict=True):
         if piece.stays:
-            assert (one.verdict, one.why) == ("keep", piece.stays)
+            assert one.verdict == "keep"
+            assert one.why in (piece.stays, "asked")
     assert all(one.verdict == "keep" for one in found[-3:])
     asked = [one for piece, one in zip(given_.chunks, found, strict=True) if piece.turn]
     assert not asked or asked[-1].verdict == "keep"

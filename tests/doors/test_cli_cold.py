@@ -105,3 +105,32 @@ def test_a_window_that_a_host_holds_is_reported_as_the_host_did(
     assert found.json["band"] == "compact"
     assert "held by its host" in project("manager", "compact", *where).err
     ctx.session_end()
+
+
+@pytest.mark.parametrize("columns", ["80", "60", "200"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("cold", "list"),
+        ("manager", "drops"),
+        ("manager", "cold-storage", "list"),
+        ("compact", "--to", "300", "--strategy", "token_truncation"),
+    ],
+)
+def test_ids_stay_whole_however_narrow_the_window_is(
+    project: Any, monkeypatch: pytest.MonkeyPatch, columns: str, command: tuple[str, ...]
+) -> None:
+    if command[0] != "compact":
+        project("compact", "--to", "600")
+    monkeypatch.setenv("COLUMNS", columns)
+    shown = project(*command).out
+    ids = [one["id"] for one in project("cold", "list", "--json").json]
+    assert ids
+    assert all(one in shown for one in ids)
+
+
+def test_the_window_that_is_measured_can_be_named(project: Any) -> None:
+    assert project("manager", "health", "--window", "77777", "--json").json["limit"] == 77_777
+    assert project("status", "--window", "77777", "--json").json["pressure"]["limit"] == 77_777
+    assert project("manager", "health", "--model", "gpt-4o", "--json").json["limit"] == 128_000
+    assert project("manager", "health", "--window", "10", "--notify-if-pct", "0.5").code == 10

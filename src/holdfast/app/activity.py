@@ -13,7 +13,7 @@ from zlib import crc32
 import msgspec
 
 from holdfast.capture.layout import LOGS
-from holdfast.compact.activity import KINDS, NAMES, Compacted, Told, lines
+from holdfast.compact.activity import KINDS, NAMES, Compacted, Measure, Told, lines
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, HoldfastError, Invalid, Unavailable
 from holdfast.model.events import Event, Position
@@ -40,6 +40,7 @@ _CHEAP = 1_000
 #: how often another process may be faster
 _RACES = 20
 _CURSOR = "projected"
+_FORM = 2
 
 
 class _End(msgspec.Struct, frozen=True, array_like=True):
@@ -53,6 +54,8 @@ class _Cursor(msgspec.Struct, frozen=True, kw_only=True):
     """How far the files go."""
 
     position: Position = Position(generation=0, event_seq=0, crc="")
+    #: what the lines are made by; whatever was made by another is made anew
+    form: int = 0
     #: the files that are written
     on: tuple[str, ...] = ()
     ends: dict[str, _End] = {}
@@ -68,6 +71,12 @@ class Activity:
         self._files = Beside(hf.folder, LOGS, chosen.log_path, hf.project.id)
         self._on = tuple(name for name in NAMES if getattr(chosen, _KNOBS[name]))
         self._cursor = self._files.path(_CURSOR, ending=".cursor")
+        compose = hf.settings.compose
+        self._measure = Measure(
+            settings=hf.settings.compact,
+            limit=2 * compose.history_tokens,
+            most=compose.event_tokens,
+        )
         #: what happened to them that a person should know
         self.notices: list[str] = []
 
@@ -88,6 +97,11 @@ class Activity:
         said = (self._files.get(self.path(name)) or b"").splitlines()
         return [msgspec.json.decode(line) for line in said[-last if last else 0 :]]
 
+    def line(self, event: Event) -> dict[str, Any] | None:
+        """What compaction.jsonl says about a compaction; None where it says nothing."""
+        said, _ = lines(event, Told(), self._compacted, self._measure)
+        return said[0][1] if said else None
+
     # ---- following the log -----------------------------------------------------------------
 
     def follow(self) -> None:
@@ -97,6 +111,13 @@ class Activity:
             behind = self._hf.log.head().event_seq - cursor.position.event_seq
             if behind <= _CHEAP:
                 self._step(cursor, patience=0)
+        except HoldfastError as exc:
+            self._tell(f"the logs of compactions could not be brought up to date: {exc}")
+
+    def brought_up(self) -> None:
+        """Add all that is new; trouble is told, not raised."""
+        try:
+            self.up_to_date()
         except HoldfastError as exc:
             self._tell(f"the logs of compactions could not be brought up to date: {exc}")
 
@@ -121,7 +142,7 @@ class Activity:
         cursor = self._kept()
         head = self._hf.log.head()
         at = cursor.position
-        if cursor.on != self._on or at.generation != head.generation:
+        if (cursor.on, cursor.form) != (self._on, _FORM) or at.generation != head.generation:
             return _Cursor()
         if any(not self._ends_so(name, cursor.ends.get(name, _End())) for name in self._on):
             return _Cursor()
@@ -154,7 +175,7 @@ class Activity:
                 continue  # whoever reads views hears of damage
             last, count = event, count + 1
             if event.kind in KINDS:
-                said, told = lines(event, told, self._compacted, self._hf.settings.compact)
+                said, told = lines(event, told, self._compacted, self._measure)
                 for name, line in said:
                     if name in made:
                         made[name] += msgspec.json.encode(line) + b"\n"
@@ -187,7 +208,7 @@ class Activity:
                 if data or begins:
                     self._files.grow(self.path(name), end.size, bytes(data))
                 ends[name] = self._end(name, end, data)
-            further = _Cursor(position=position, on=self._on, ends=ends, told=told)
+            further = _Cursor(position=position, form=_FORM, on=self._on, ends=ends, told=told)
             self._files.put(self._cursor, msgspec.json.encode(further))
         return further
 

@@ -227,7 +227,7 @@ class Composer:
         used = [*stable, *(part for parts in added.values() for part in parts)]
         left = sheet.budget.total - sheet.size(used) - sheet.budget.scratchpad
         room = sheet.room(epoch, events, left, self._wanted.new_tokens)
-        position = events[-1].event_seq if events else 0
+        position = self._position(epoch, events)
         of = situation.of_a_turn(
             self._s,
             self._wanted,
@@ -258,6 +258,12 @@ class Composer:
         )
 
     # ---- small things ----------------------------------------------------------------------
+
+    def _position(self, epoch: Epoch, events: Sequence[Event]) -> int:
+        """The last event a context takes in, as it was said or as a compaction left it."""
+        last = events[-1].event_seq if events else 0
+        through = self._sheet.showing.compaction(epoch.past).through if epoch.past else 0
+        return max(last, through)
 
     def _same_beginning(self, known: Epochs) -> bool:
         """Did the context before this one have the same system text and tools?"""

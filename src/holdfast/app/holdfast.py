@@ -170,11 +170,16 @@ class Holdfast(Remembering, Recalling):
         *,
         agent: str | None = None,
         user: str | None = None,
+        window: int | None = None,
+        model: str = "",
         progress: Callable[[int], None] | None = None,
     ) -> SessionStatus:
-        """A session in figures, with its state: the one of that id, or the one active last."""
+        """A session in figures, with its state: the one of that id, or the one active last.
+
+        Its window is that of its last context, unless another one is named, or a model's.
+        """
         self.views.read(lambda _: None, progress)
-        return sessions.status(self, session_id, self._whose(user), agent)
+        return sessions.status(self, session_id, self._whose(user), agent, window, model)
 
     @overload
     def restore(

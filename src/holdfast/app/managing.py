@@ -1,4 +1,7 @@
-"""The figures and verbs of `holdfast manager`: how full a window is, and making room in it."""
+"""The figures and verbs of `holdfast manager`: how full a window is, and making room in it.
+
+What always holds: figures are of one session, of its own agent and user, and nobody else's.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.compact.pressure import band
 from holdfast.errors import Invalid
 from holdfast.model.compactions import Band, Compaction
 
 from . import sessions
+from .compacting import known_of
+from .pressing import info_of, is_hosted
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
-
-#: what the sessions of `holdfast.manager` are marked with: their host holds the window
-HOSTED = "context-manager"
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,27 +34,28 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     last_compaction: dict[str, Any] | None = None
 
 
-def health(hf: Holdfast, session_id: str | None, user: str | None, agent: str | None) -> Health:
+def health(
+    hf: Holdfast,
+    session_id: str | None,
+    user: str | None,
+    agent: str | None,
+    *,
+    window: int | None = None,
+    model: str = "",
+) -> Health:
     """Of the session of that id, or the one that was active last."""
     s = sessions.resumed(hf, session_id, hf._whose(user), agent)
-    last = hf.activity.read("compaction", 1)
-    reported = hf.activity.read("context-health", 1) if _hosted(s) else []
-    if reported:
-        tokens, limit = reported[0]["current_tokens"], reported[0]["limit"]
-        next_at = reported[0]["next_compaction_estimate"]
-        now = band(tokens, limit, hf.settings.compact)
-    else:
-        full = s.pressure()
-        tokens, limit, next_at, now = full.tokens, full.limit, full.next_at, full.band
+    full, past = s.pressure(window=window, model=model), known_of(s).past
+    event = hf.log.find(past) if past else None
     return Health(
         session_id=s.id,
-        current_tokens=tokens,
-        limit=limit,
-        pct_used=round(tokens / limit, 4) if limit else 1.0,
-        band=now,
-        next_compaction_estimate=next_at,
+        current_tokens=full.tokens,
+        limit=full.limit,
+        pct_used=round(full.pct, 4),
+        band=full.band,
+        next_compaction_estimate=full.next_at,
         cold_storage_chunks=hf.cold.count(user=s.principal, agent=s.agent),
-        last_compaction=last[0] if last else None,
+        last_compaction=hf.activity.line(event) if event is not None else None,
     )
 
 
@@ -72,7 +74,7 @@ def compact(
 
 
 def _hosted(s: Session) -> bool:
-    return s.info().skill == HOSTED
+    return is_hosted(info_of(s))
 
 
 def share(given: str) -> float:

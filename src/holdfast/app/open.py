@@ -34,7 +34,7 @@ from holdfast.record.recorder import Recorder
 from holdfast.views.every import shape
 from holdfast.views.runner import Runner
 
-from . import hooking, sessions
+from . import hooking, managed, sessions
 from . import project as projects
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
 from .library import library
@@ -80,7 +80,7 @@ def _opened(
     views = _views(chosen, found.id, log, index)
     return Holdfast(
         project=found,
-        settings=chosen,
+        settings=managed.kept(folder, chosen),
         folder=folder,
         log=log,
         blobs=log.blobs,

@@ -151,7 +151,14 @@ def state(hf: Holdfast, session_id: str | None, user: str, agent: str | None) ->
     )
 
 
-def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -> SessionStatus:
+def status(
+    hf: Holdfast,
+    session_id: str | None,
+    user: str,
+    agent: str | None,
+    window: int | None = None,
+    model: str = "",
+) -> SessionStatus:
     """A session in figures, with its state."""
     found = state(hf, session_id, user, agent)
     tokens, exact = _tokens(hf, found.info)
@@ -169,7 +176,7 @@ def status(hf: Holdfast, session_id: str | None, user: str, agent: str | None) -
         retrieved=tuple(one.id for one in shown if one.kind in _RETRIEVED)[-_LATEST:],
         compacted=given.compacted,
         past=given.past,
-        pressure=_pressure(hf, found.info),
+        pressure=_pressure(hf, found.info, window, model),
     )
 
 
@@ -235,11 +242,11 @@ def _tokens(hf: Holdfast, of: SessionInfo) -> tuple[int, bool]:
     return (counted, True) if whole else (round(counted / max(len(latest), 1) * of.events), False)
 
 
-def _pressure(hf: Holdfast, of: SessionInfo) -> Pressure | None:
+def _pressure(hf: Holdfast, of: SessionInfo, window: int | None, model: str) -> Pressure | None:
     """How full its window is; None for a session of no agent, which has none."""
     if of.agent is None or of.user is None:
         return None
-    return _session(hf, of.id, of.user, of.agent).pressure()
+    return _session(hf, of.id, of.user, of.agent).pressure(window=window, model=model)
 
 
 def _seconds(of: SessionInfo) -> float:

@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.compact import strategies
-from holdfast.compact.pressure import pressure
 from holdfast.compose import render
 from holdfast.compose.history import Turns
 from holdfast.errors import Invalid
@@ -21,7 +20,7 @@ from holdfast.model.compose import window_of
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
-from . import cold, compactions, workflows
+from . import cold, compactions, pressing, workflows
 from .compacting import Compactor, Room, known_of, window
 from .wanting import unknown_window
 
@@ -47,11 +46,11 @@ class SessionCompacting:
     """Verbs about the window of a session."""
 
     def pressure(self, *, window: int | None = None, model: str = "") -> Pressure:
-        """How full its window is, in which band that is, and when the next compaction will be."""
-        s = cast("Session", self)
-        limit = limit_of(s._hf, window, model)
-        held = holding(s, turns_for(s._hf, model, limit), model)
-        return pressure(held.talk + held.beside, limit, s._hf.settings.compact, held.growth)
+        """How full its window is, in which band that is, and when the next compaction will be.
+
+        It is the window of its last context, unless another one is named, or a model's.
+        """
+        return pressing.pressure_of(cast("Session", self), window, model)
 
     def compact(
         self,

@@ -6,6 +6,7 @@
     events.carried                       what such a segment hands on, for a moment
     index.db, snapshot.json, prepared/   derived from the log: may go at any time
     cold-storage/, logs/                 likewise; moved.json names where else they lie or lay
+    manager.json                         where those lie and which there are, as somebody said once
     resident.*                           of the process that answers hooks
 
 A failed segment carries its length in its name because after a failed sync the disk may hold more
@@ -34,6 +35,7 @@ PREPARED = "prepared"
 COLD = "cold-storage"
 LOGS = "logs"
 MOVED = "moved.json"
+MANAGER = "manager.json"
 RESIDENT_LOCK = "resident.lock"
 RESIDENT_SOCKET = "resident.sock"
 RESIDENT_STARTED = "resident.started"

@@ -3,10 +3,12 @@
     compaction.jsonl      a compaction                 `compacted` of ours
     drops.jsonl           each chunk it dropped        likewise
     recovery.jsonl        each chunk that came back    `chunk_recovered`
-    curation.jsonl        what was ranked anew         `epoch_started` with a curation
-    context-health.jsonl  how full a window was        `context_assembled`, or what a host reports
+    curation.jsonl        what was ranked anew         `epoch_started`, or what a host reports
+    context-health.jsonl  how full a window was        `context_assembled`, or what a host reports, and
+                                                       whatever moves a window into another band
 
 What always holds: the lines follow from the events in their order, and from what was told before them.
+Between two contexts tokens are estimated from the length of what was said, in the same way everywhere.
 """
 
 from __future__ import annotations
@@ -18,12 +20,19 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
+from holdfast.model.compactions import Band
 from holdfast.model.events import Event
 from holdfast.views.cold import Dropped
+from holdfast.views.transcript import SPOKEN
+
+from .hosted import HOSTED
+from .pressure import band
 
 NAMES = ("compaction", "curation", "drops", "recovery", "context-health")
-KINDS = frozenset(
+SAID = SPOKEN - {"memory_recall"}
+KINDS = SAID | frozenset(
     {
+        "session_started",
         "compacted",
         "chunk_recovered",
         "chunk_expired",
@@ -34,10 +43,36 @@ KINDS = frozenset(
 )
 #: what a host's report of its own window says it is
 HEALTH = "context_health"
-#: epochs whose entries are counted
+#: and that it ranked anew what had come back into it
+CURATED = "context_curation"
+#: bytes of a token, about
+_BYTES = 4
+#: epochs whose entries are counted, and sessions whose windows are followed
 _MOST = 64
 _TRIGGERS = {"tokens": "token_threshold"}
 Line = tuple[str, dict[str, Any]]
+
+
+class Fill(msgspec.Struct, frozen=True, kw_only=True):
+    """How full the window of a session is, as far as that follows from events."""
+
+    tokens: int
+    #: 0 where its host holds it, and says so itself
+    limit: int
+    #: of the tokens, what is beside the conversation
+    beside: int = 0
+    chunks: int = 0
+    band: Band = "calm"
+
+
+class Measure(msgspec.Struct, frozen=True, kw_only=True):
+    """What windows are measured by."""
+
+    settings: CompactSettings
+    #: the window of a session that no context was made for
+    limit: int
+    #: the most that one event takes
+    most: int
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +82,8 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     cold: int = 0
     #: how many entries an epoch shows
     epochs: dict[str, int] = {}
+    #: how full the windows of the latest sessions are
+    windows: dict[str, Fill] = {}
 
 
 class Compacted(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +100,60 @@ def lines(
     event: Event,
     told: Told,
     compacted: Callable[[Event], Compacted | None],
-    settings: CompactSettings,
+    measure: Measure,
 ) -> tuple[list[Line], Told]:
     """The lines of one event, and what is told then."""
+    found, now = _lines(event, told, compacted, measure.settings)
+    fill = _filled(event, now, measure)
+    if fill is None:
+        return found, now
+    before = now.windows.get(_whose(event))
+    moved = event.kind != "context_assembled" and fill.limit > 0
+    if moved and fill.band != (before.band if before else "calm"):
+        counts = fill.chunks, now.cold
+        found.append(_health(event, fill.tokens, fill.limit, counts, measure.settings))
+    others = [(name, one) for name, one in now.windows.items() if name != _whose(event)]
+    windows = dict([*others[-(_MOST - 1) :], (_whose(event), fill)])
+    return found, replace(now, windows=windows)
+
+
+def _whose(event: Event) -> str:
+    return msgspec.json.encode([event.user, event.agent, event.session_id]).decode()
+
+
+def _filled(event: Event, told: Told, measure: Measure) -> Fill | None:
+    """How full the window of the event's session is behind it; None where it says nothing of that."""
+    said: dict[str, Any] = event.payload if isinstance(event.payload, dict) else {}
+    if event.session_id is None or event.agent is None or event.erased:
+        return None
+    known = told.windows.get(_whose(event)) or Fill(tokens=0, limit=measure.limit)
+    if event.kind in SAID:
+        size = (len(event.words.encode("utf-8", "replace")) + _BYTES - 1) // _BYTES
+        known = replace(known, tokens=known.tokens + min(size, measure.most))
+    elif event.origin != "system":
+        return None
+    elif event.kind == "session_started":
+        return replace(known, limit=0) if said.get("skill") == HOSTED else None
+    elif event.kind == "compacted" and said.get("by") == "holdfast":
+        known = replace(known, tokens=known.beside + int(_number(said.get("tokens_after"), 0)))
+    elif event.kind == "context_assembled":
+        given = said.get("tokens")
+        tokens = given if isinstance(given, dict) else {}
+        total, talk = (int(_number(tokens.get(name), 0)) for name in ("total", "history"))
+        chunks = told.epochs.get(_text(said.get("epoch")), 0)
+        limit = window_of_context(said)
+        known = Fill(tokens=total, limit=limit, beside=max(0, total - talk), chunks=chunks)
+    else:
+        return None
+    return replace(known, band=band(known.tokens, known.limit, measure.settings))
+
+
+def _lines(
+    event: Event,
+    told: Told,
+    compacted: Callable[[Event], Compacted | None],
+    settings: CompactSettings,
+) -> tuple[list[Line], Told]:
     if event.origin != "system" or event.erased or not isinstance(event.payload, dict):
         return [], told
     said: dict[str, Any] = event.payload
@@ -85,19 +173,21 @@ def lines(
         return list(_assembled(event, said, told, settings)), told
     if event.kind == "signal_observed" and said.get("signal") == HEALTH:
         return [_reported(event, said, told, settings)], told
+    if event.kind == "signal_observed" and said.get("signal") == CURATED:
+        return list(_curation(event, {"curation": said})), told
     return [], told
 
 
 def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[Line]:
     chosen = _json(said.get("settings"))
     chosen = chosen if isinstance(chosen, dict) else {}
-    trigger = _text(said.get("trigger"))
+    trigger = "restore" if said.get("strategy") == "restore" else _text(said.get("trigger"))
     share = _number(chosen.get("compact_at"), CompactSettings().compact_at)
     yield (
         "compaction",
         {
             "timestamp": event.timestamp,
-            "event": "compaction_triggered",
+            "event": "context_restored" if trigger == "restore" else "compaction_triggered",
             "trigger": _TRIGGERS.get(trigger, trigger),
             "tokens_before": _number(said.get("tokens_before"), 0),
             "tokens_after": _number(said.get("tokens_after"), 0),
@@ -117,7 +207,7 @@ def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[L
                 "reason": chunk.reason,
                 "relevance_score": chunk.score,
                 "threshold_used": _number(chosen.get("drop"), CompactSettings().drop),
-                "cold_storage_path": path,
+                "cold_storage_path": "" if chosen.get("cold") is False else path,
             },
         )
 
@@ -163,10 +253,10 @@ def _assembled(
     total = tokens.get("total") if isinstance(tokens, dict) else None
     if type(total) is int:
         chunks = told.epochs.get(_text(said.get("epoch")), 0)
-        yield _health(event, total, _limit(said), (chunks, told.cold), settings)
+        yield _health(event, total, window_of_context(said), (chunks, told.cold), settings)
 
 
-def _limit(said: dict[str, Any]) -> int:
+def window_of_context(said: dict[str, Any]) -> int:
     """The window; where none was named, twice what the conversation may take."""
     if type(said.get("window")) is int:
         return int(said["window"])

@@ -26,7 +26,7 @@ from .scoring import Score
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
 #: of the room, what is important, decided or an instruction may take beside what always stays
-_BOUND = 0.5
+_BOUND = 0.6
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,10 +114,10 @@ def _protected(task: Task, judged: Sequence[_Judged]) -> list[_Judged]:
     count = len(task.chunks)
     asked = [n for n, chunk in enumerate(task.chunks) if chunk.turn]
     for n, chunk in enumerate(task.chunks):
-        if chunk.stays:
-            found[n] = ("keep", chunk.stays)
-        elif asked and n == asked[-1]:
+        if asked and n == asked[-1]:
             found[n] = ("keep", "asked")
+        elif chunk.stays:
+            found[n] = ("keep", chunk.stays)
         elif n >= count - task.settings.recent:
             found[n] = ("keep", "recent")
     return found
@@ -175,10 +175,9 @@ def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int]
     late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
     end = len(found) - 1
     giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
-    bound = [n for n, one in enumerate(found) if one.why in _STAYS[1:4]]
-    bound.sort(key=lambda n: (_STAYS.index(found[n].why), n))
+    bound = [[n for n, one in enumerate(found) if one.why == why] for why in _STAYS[1:4]]
     # each that is kept steps down twice: to a summary, then out; a giant one that came last only once
-    return [*summaries, *kept, *kept, *late, *late, *giant], [*bound, *bound]
+    return [*summaries, *kept, *kept, *late, *late, *giant], [n for of in bound for n in (*of, *of)]
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves
@@ -187,7 +186,8 @@ _STAYS = ("recent", "decision", "instruction", "important", "pinned", "asked")
 
 
 def _lower(one: Decided, settings: CompactSettings) -> Decided:
-    if one.verdict == "keep" and settings.summarize and one.why != "no_room":
+    shorter = summary_size(one.tokens, settings) < one.tokens
+    if one.verdict == "keep" and settings.summarize and shorter and one.why != "no_room":
         return replace(one, verdict="summarize", why="no_room")
     return replace(one, verdict="drop", why=one.why if one.verdict == "drop" else "no_room")
 

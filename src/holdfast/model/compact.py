@@ -114,9 +114,14 @@ class ManagerSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_health: bool = True
     #: `holdfast.manager` compacts by itself when that is due, instead of saying so
     auto_compact: bool = False
+    #: it puts back what left and is about what is asked, before an answer, where there is room
+    auto_recover: bool = True
+    #: what a context still holds when its session ends is cold, too
+    archive: bool = True
     #: what is less like the prompt than this is not like it at all; of `holdfast.manager`
     min_score: Weight = 0.05
-    #: kept for tools that read it; summaries are written by rule
+    #: of `holdfast.manager`, which model `[complete]` is asked for; where that table names no provider
+    #: nobody is asked, and summaries are written by rule
     summary_model: str = ""
 
 

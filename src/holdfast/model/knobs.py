@@ -18,6 +18,8 @@ KNOBS: dict[str, tuple[str, str]] = {
     "COMPACTION_TRIGGER_PCT": ("compact", "compact_at"),
     "MAX_CONTEXT_PCT": ("compact", "most"),
     "AUTO_COMPACT": ("manager", "auto_compact"),
+    "AUTO_RECOVER": ("manager", "auto_recover"),
+    "ARCHIVE_AT_END": ("manager", "archive"),
     "RELEVANCE_CUTOFF": ("compact", "drop"),
     "THRESHOLD_KEEP": ("compact", "keep"),
     "RELEVANCE_KEEP_THRESHOLD": ("compact", "keep"),
@@ -59,6 +61,15 @@ def turned(tables: Tables, name: str, value: Any, where: str) -> None:
         raise Invalid(f"{where}: {name} cannot be {value!r}: {said}") from exc
     if tables[table].setdefault(field, value) != value:
         raise Invalid(f"{where}: {name} and another name for it say different things")
+
+
+def check(compact: CompactSettings) -> None:
+    """Invalid for shares of a window that cannot hold together."""
+    if not 0 < compact.compact_at <= compact.most:
+        raise Invalid(
+            "COMPACTION_TRIGGER_PCT is above 0 and no more than MAX_CONTEXT_PCT, not "
+            f"{compact.compact_at} of {compact.most}"
+        )
 
 
 def named(compact: CompactSettings, manager: ManagerSettings) -> dict[str, Any]:

@@ -22,7 +22,8 @@ from .view import NOTHING, Rows, brief, place_key, session_key, session_keys
 MOST = 2_000
 #: notes about the chunks of one compaction
 _MOST_MARKS = 20_000
-_LONGEST = 2_000
+#: of what was asked when something was dropped, so much is kept
+LONGEST = 2_000
 _LARGEST = 1 << 53
 #: days, where the compaction does not say
 _DAYS, _MOST_DAYS = 30.0, 36_500
@@ -127,7 +128,7 @@ def _compacted(rows: Rows, event: Event) -> Rows:
             event_seq=event.event_seq,
             at=event.timestamp,
             until=later(event.timestamp, _days(said.get("settings"))),
-            prompt=brief(_text(said.get("prompt")), _LONGEST),
+            prompt=brief(_text(said.get("prompt")), LONGEST),
             user=event.user,
             agent=event.agent,
             session_id=event.session_id or "",

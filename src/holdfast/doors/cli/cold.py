@@ -76,7 +76,7 @@ def show_compaction(made: Compaction | None, common: Common) -> None:
         for one in made.decided
         if one.verdict != "keep"
     ]
-    show.table(("chunk", "what", "why", "score", "tokens"), rows)
+    show.table(("chunk", "what", "why", "score", "tokens"), rows, whole="chunk")
 
 
 @cold.command(name="list")
@@ -124,6 +124,7 @@ def show_chunks(found: Sequence[ColdChunk], common: Common) -> None:
                 )
                 for one in found
             ],
+            whole="chunk",
         )
 
 

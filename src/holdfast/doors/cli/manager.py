@@ -19,14 +19,25 @@ app.command(manager)
 storage = App(name="cold-storage", help="What left windows.", default_parameter=PLAIN)
 manager.command(storage)
 
+Window = Annotated[
+    int | None, Parameter(help="The whole window, in tokens. Default: that of its last context.")
+]
+Model = Annotated[str, Parameter(help="Whose window it is instead.")]
 #: what `health` ends with when the window is fuller than was asked about
 FULL = 10
 
 
 @manager.command
-def status(*, session: Session = None, whose: Whose = MINE, common: Common = DEFAULT) -> int:
+def status(
+    *,
+    session: Session = None,
+    window: Window = None,
+    model: Model = "",
+    whose: Whose = MINE,
+    common: Common = DEFAULT,
+) -> int:
     """How full the window of a session is, what is cold, the last compaction."""
-    return _health(session, whose, common)
+    return _health(session, (window, model), whose, common)
 
 
 @manager.command
@@ -36,17 +47,26 @@ def health(
         str | None, Parameter(help="End with 10 when so much of the window is used: 0.5.")
     ] = None,
     session: Session = None,
+    window: Window = None,
+    model: Model = "",
     whose: Whose = MINE,
     common: Common = DEFAULT,
 ) -> int:
     """The same, with an exit code for cron."""
-    return _health(session, whose, common, notify_if_pct)
+    return _health(session, (window, model), whose, common, notify_if_pct)
 
 
-def _health(session: str | None, whose: Whose, common: Common, notify: str | None = None) -> int:
+def _health(
+    session: str | None,
+    measure: tuple[int | None, str],
+    whose: Whose,
+    common: Common,
+    notify: str | None = None,
+) -> int:
     most = None if notify is None else managing.share(notify)
     with opened(common) as hf:
-        found = managing.health(hf, session, whose.user, whose.agent)
+        window, model = measure
+        found = managing.health(hf, session, whose.user, whose.agent, window=window, model=model)
         if common.json:
             show.as_json(found)
         else:

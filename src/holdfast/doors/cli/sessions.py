@@ -147,6 +147,8 @@ def status(
     session_id: str | None = None,
     /,
     *,
+    window: int | None = None,
+    model: str = "",
     whose: Whose = MINE,
     common: Common = DEFAULT,
 ) -> int:
@@ -156,10 +158,21 @@ def status(
     ----------
     session_id
         Default: the one that was active last.
+    window
+        The whole window, in tokens. Default: that of its last context.
+    model
+        Whose window it is instead.
     """
     with opened(common) as hf:
         with show.progress("reading the log", hf.log.head().event_seq) as progress:
-            found = hf.status(session_id, agent=whose.agent, user=whose.user, progress=progress)
+            found = hf.status(
+                session_id,
+                agent=whose.agent,
+                user=whose.user,
+                window=window,
+                model=model,
+                progress=progress,
+            )
         if common.json:
             show.as_json(found)
         else:

@@ -133,14 +133,45 @@ def warn(text: str) -> None:
     Console(stderr=True, highlight=False).print(Text(clean(text), "yellow"))
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "") -> None:
-    """A table; long cells wrap, nothing is cut away."""
+def table(
+    columns: Sequence[str], rows: Sequence[Sequence[object]], title: str = "", whole: str = ""
+) -> None:
+    """A table; long cells wrap, nothing is cut away. The column `whole` never wraps: ids are copied.
+
+    Where that leaves the others no room, each row is a paragraph instead.
+    """
+    cells = [
+        [cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row] for row in rows
+    ]
+    if whole in columns and not _fits(columns, cells, columns.index(whole)):
+        _paragraphs(columns, cells, title)
+        return
     made = Table(title=clean(title) if title else None, title_justify="left", expand=False)
     for name in columns:
-        made.add_column(name, overflow="fold")
-    for row in rows:
-        made.add_row(*(cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row))
+        made.add_column(name, overflow="fold", no_wrap=name == whole)
+    for row in cells:
+        made.add_row(*row)
     out().print(made)
+
+
+def _fits(columns: Sequence[str], rows: Sequence[Sequence[Text]], whole: int) -> bool:
+    """Does a table fit in which one column is as wide as it is, and no word of another is cut?"""
+    words = [[len(name)] for name in columns]
+    for row in rows:
+        for n, cell in enumerate(row):
+            parts = [cell.plain] if n == whole else cell.plain.split()
+            words[n].append(max(map(len, parts), default=0))
+    return sum(max(one) + 3 for one in words) + 1 <= out().width
+
+
+def _paragraphs(columns: Sequence[str], rows: Sequence[Sequence[Text]], title: str) -> None:
+    """Each row by itself: its first cell on a line of its own, the others below it."""
+    if title:
+        say(title)
+    for row in rows:
+        out().print(row[0], soft_wrap=True)
+        rest = [f"{name} {cell.plain}" for name, cell in zip(columns, row, strict=True) if cell][1:]
+        indented(", ".join(rest), 2)
 
 
 @contextmanager

@@ -1,0 +1,146 @@
+"""How full the window of a session is after any event: what its last context held, and what came since.
+
+What always holds: it is measured by the window that context was made for unless another is named; talk
+that no context shows counts for nothing; where a host holds the window, what the host said last counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from holdfast.compact.activity import HEALTH, window_of_context
+from holdfast.compact.hosted import HOSTED
+from holdfast.compact.pressure import pressure
+from holdfast.compose.history import Turns, spoken
+from holdfast.model.compactions import Pressure
+from holdfast.model.epochs import Epochs
+from holdfast.model.events import Event
+from holdfast.model.sessions import SessionInfo
+from holdfast.views import state as views
+
+from . import compactions, history, windows
+from .compacting import known_of
+
+if TYPE_CHECKING:
+    from .holdfast import Holdfast
+    from .session import Session
+
+#: the forecast is made from so many turns
+_TURNS = 10
+#: so many events of the log are looked at first, going back for what a host said last
+_FIRST_STEP = 1_000
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session's window held when that was last known."""
+
+    #: with everything beside the conversation
+    tokens: int
+    limit: int
+    #: what was said behind this event came since
+    through: int
+
+
+def info_of(s: Session) -> SessionInfo | None:
+    """Who and since when; None before anything is recorded."""
+    return s._hf.views.read(lambda reading: views.info(reading, s.principal, s.agent, s.id))
+
+
+def is_hosted(info: SessionInfo | None) -> bool:
+    """Does its host hold its window?"""
+    return info is not None and info.skill == HOSTED
+
+
+def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
+    """How full its window is, in which band that is, and when the next compaction will be."""
+    hf, info = s._hf, info_of(s)
+    said = reported(hf, info) if info is not None and is_hosted(info) else None
+    if said is not None:
+        limit = windows.limit_of(hf, given, model) if given or model else said["limit"]
+        chosen = replace(hf.settings.compact, compact_at=said["compact_at"])
+        return pressure(said["tokens"], limit, chosen)
+    known = known_of(s)
+    shown = _shown(hf, known)
+    if given is None and not model and shown is not None and shown.limit:
+        limit = shown.limit
+    else:
+        limit = windows.limit_of(hf, given, model)
+    turns = windows.turns_for(hf, model, limit)
+    if shown is None:
+        held = windows.holding(s, turns, model)
+        return pressure(held.talk + held.beside, limit, hf.settings.compact, held.growth)
+    latest = _latest(hf, info, shown.through)
+    since = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
+    return pressure(shown.tokens + since, limit, hf.settings.compact, _growth(latest, turns))
+
+
+def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
+    """What the last context held; after a compaction that came behind it, what that one left."""
+    event = hf.log.find(known.last_pack) if known.last_pack else None
+    said = event.payload if event is not None and isinstance(event.payload, dict) else {}
+    tokens = said.get("tokens")
+    total = tokens.get("total") if isinstance(tokens, dict) else None
+    if event is None or type(total) is not int or known.compacted > event.event_seq:
+        return None
+    talk = tokens.get("history") if isinstance(tokens, dict) else None
+    position = said.get("position")
+    shown = Shown(
+        tokens=total,
+        limit=window_of_context(said),
+        through=position if type(position) is int else event.event_seq,
+    )
+    past = compactions.standing(hf, known)
+    if past is None or past.event_seq < event.event_seq:
+        return shown
+    beside = max(0, total - talk) if type(talk) is int else 0
+    through = max(shown.through, past.through)
+    return replace(shown, tokens=beside + past.tokens_after, through=through)
+
+
+def _latest(hf: Holdfast, info: SessionInfo | None, through: int) -> list[Event]:
+    """What was said lately, and all that was said behind an event."""
+    if info is None:
+        return []
+    whole, latest = history.window(hf, info)
+    if not whole and latest and latest[0].event_seq > through + 1:
+        latest = list(history.session_events(hf, info, after=through))
+    return [event for event in latest if spoken(event)]
+
+
+def _growth(events: Sequence[Event], turns: Turns) -> tuple[int, ...]:
+    """What each of the last turns of the person's added, with all that followed it."""
+    places = [n for n, event in enumerate(events) if event.kind == "user_message"][-_TURNS:]
+    ends = [*places[1:], len(events)] if places else []
+    return tuple(
+        sum(map(turns.tokens, events[start:end])) for start, end in zip(places, ends, strict=True)
+    )
+
+
+# ---- what a host says ----------------------------------------------------------------------------
+
+
+def reported(hf: Holdfast, info: SessionInfo) -> dict[str, Any] | None:
+    """What the host of this session said last of its window."""
+    for events in _backwards(hf, info):
+        for event in reversed(events):
+            said = event.payload if isinstance(event.payload, dict) else {}
+            mine = event.kind == "signal_observed" and event.origin == "system"
+            if mine and not event.erased and said.get("signal") == HEALTH:
+                share = said.get("compact_at")
+                if type(said.get("tokens")) is int and type(said.get("limit")) is int:
+                    usual = hf.settings.compact.compact_at
+                    return {**said, "compact_at": share if isinstance(share, float) else usual}
+    return None
+
+
+def _backwards(hf: Holdfast, info: SessionInfo) -> Iterator[list[Event]]:
+    """The events of a session, the latest first, in parts that grow."""
+    before, step = info.last_seq + 1, _FIRST_STEP
+    while before > info.first_seq:
+        after = max(before - step, info.first_seq) - 1
+        yield list(history.session_events(hf, info, after=after, before=before))
+        before, step = after + 1, step * 2

@@ -1,0 +1,97 @@
+"""How full a window is: of its own session, by its own window, right after any event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from holdfast.app import managing
+from holdfast.compact.pressure import band
+from tests.app.hosts import Host, notes
+from tests.recall.replays import Ticking
+
+LONG = "words of a long answer " * 60
+
+
+def test_it_is_measured_by_the_window_of_the_last_context(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="small").start()
+    for n in range(5):
+        s.user(f"Question {n}? {LONG}")
+    s.context("what now?", window=3_000, budget=300)
+    full = managing.health(hf, "small", None, None)
+    line = hf.activity.read("context-health")[-1]
+    assert (full.current_tokens, full.limit) == (line["current_tokens"], 3_000)
+    assert full.pct_used == line["pct_used"]
+    assert managing.health(hf, "small", None, None, window=50_000).limit == 50_000
+    assert hf.status("small").pressure == s.pressure()
+    assert s.pressure(model="gpt-4o").limit > 100_000
+    before = s.pressure()
+    s.assistant(LONG)
+    assert s.pressure().tokens > before.tokens
+
+
+def test_talk_that_no_context_shows_counts_for_nothing(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s").start()
+    for n in range(60):
+        s.user(f"Question {n}? {LONG}")
+        s.assistant(f"Answer {n}. {LONG}")
+    pack = s.context("what now?", window=4_000, budget=300)
+    assert s.pressure().tokens == pack.tokens <= 4_000
+    s.compact("what now?", to=500, window=4_000)
+    assert s.pressure().tokens < 4_000
+
+
+def test_two_hosts_of_one_project_do_not_hear_of_each_other(tmp_path: Path) -> None:
+    full, calm = Host(notes(40)), Host(notes(2))
+    ana = full.manager(tmp_path, user="ana")
+    bob = calm.manager(tmp_path, user="bob")
+    ana.before_response(10_000)
+    bob.before_response(77_777)
+    hf = ana._hf
+    of_ana = managing.health(hf, ana.session_id, "ana", None)
+    of_bob = managing.health(hf, bob.session_id, "bob", None)
+    assert (of_ana.current_tokens, of_ana.limit) == (full.tokens(), 10_000)
+    assert (of_bob.current_tokens, of_bob.limit) == (calm.tokens(), 77_777)
+    ana.compact()
+    of_ana = managing.health(hf, ana.session_id, "ana", None)
+    assert of_ana.current_tokens == full.tokens()
+    assert of_ana.band in ("calm", "curate")
+    assert of_ana.last_compaction is not None
+    assert managing.health(hf, bob.session_id, "bob", None).last_compaction is None
+    session = ana.session_id
+    ana.session_end()
+    bob.session_end()
+    with holdfast.open(tmp_path / "memfas.holdfast", project="context-manager") as again:
+        found = managing.health(again, session, "ana", None)
+        assert (found.current_tokens, found.limit) == (full.tokens(), 10_000)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_an_event_that_moves_a_window_into_another_band_has_a_line(
+    tmp_path: Path, told: bool
+) -> None:
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
+        s = hf.session(agent="coder", session_id="s").start()
+        limit = 4_000 if told else 2 * hf.settings.compose.history_tokens
+        if told:
+            s.context("what now?", window=limit)
+        before = len(hf.activity.read("context-health"))
+        while s.pressure(window=limit).pct < 1:
+            s.user(LONG * 8)
+        lines = hf.activity.read("context-health")[before:]
+        bands = [band(one["current_tokens"], one["limit"], hf.settings.compact) for one in lines]
+        assert {one["limit"] for one in lines} == {limit}
+        assert bands == sorted(set(bands), key=("curate", "compact", "flash", "full").index)
+        assert bands[-1] == "full"
+        said = Path(hf.activity.path("context-health")).read_bytes()
+        for path in Path(hf.activity.folder).iterdir():
+            path.unlink()
+        hf.activity.up_to_date()
+        assert Path(hf.activity.path("context-health")).read_bytes() == said
+
+
+@pytest.fixture
+def hf(tmp_path: Path) -> holdfast.Holdfast:
+    return holdfast.open(tmp_path / "home", project="p", user="ana")
