@@ -185,7 +185,7 @@ class Hosting:
         out_of_window = {event.event_seq for event in events} - set(past.kept)
         self._known = [pair for pair in self._known if pair[1].event_seq not in out_of_window]
         self._spans = _spans(past)
-        self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
+        self._hf.cold.take(made.id)
         self._hf.activity.follow()
         return made
 

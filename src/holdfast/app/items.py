@@ -193,6 +193,14 @@ class Items:
         found.sort(key=lambda one: (not one.pinned, -one.score, one.id))
         return [self._whole(one) for one in found[: item_given.limit(limit)]]
 
+    def known(self) -> builtins.list[ContextItem]:
+        """The items as they stand in the index: the text of a long one is its beginning."""
+        return self._rows(*self._some(None, None), None)
+
+    def text_of(self, item: ContextItem) -> str | None:
+        """All that a revision of an item said; None where the log does not hold it any more."""
+        return text_of(self._hf, item) if item.cut else item.text
+
     def load(
         self,
         tier: str | None = "HOT",

@@ -43,7 +43,8 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, settings: CompactSettings) -> int:
         """What of the conversation a compaction is to leave."""
-        return min(int(settings.compact_to * self.limit), int(self.refill * self.history))
+        most = min(self.limit, settings.flash_tokens or self.limit)
+        return min(int(settings.compact_to * most), int(self.refill * self.history))
 
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
@@ -51,6 +52,7 @@ def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
     if fill.talk * (1 - _WORTHWHILE) <= max(fill.left, bounds.target(settings)):
         return ""
     over = fill.tokens >= settings.compact_at * bounds.limit
+    over = over or fill.tokens >= (settings.flash_tokens or fill.tokens + 1)
     asked = sum(event.kind == "user_message" for event in fill.since)
     found = {
         "tokens": over or fill.talk > bounds.history,
