@@ -67,7 +67,7 @@ class ColdRows:
         return () if row is None else self._whole(row).back
 
     def holding(self, whose: Whose, seqs: Iterable[int]) -> list[ColdChunk]:
-        """The living chunks of a session that these events lie in."""
+        """The living chunks of a session that these events lie in, what was dropped last first."""
         generation = self._hf.log.head().generation
         known = self._places.pop(whose, None)
         if known is None or known.generation != generation:
@@ -83,7 +83,7 @@ class ColdRows:
             if row is not None and chunk is not None and not known.back(one, place):
                 made = _chunk(row, chunk, None)
                 found[place, made.first] = made
-        return [found[key] for key in sorted(found) if found[key].living]
+        return [found[key] for key in sorted(found, reverse=True) if found[key].living]
 
     # ---- rows ------------------------------------------------------------------------------
 
