@@ -21,7 +21,7 @@ from holdfast.model.events import Draft, Event
 from holdfast.model.sessions import Checkpoint
 from holdfast.views import state as views
 
-from . import resuming
+from . import keeping, resuming
 from .bodies import payload
 from .compacting import Compactor, Room
 from .windows import Held, holding, limit_of, turns_for
@@ -126,7 +126,7 @@ def _saved(s: Session, held: Held, trigger: str) -> SavedContext:
     """Write down everything the working context is made of."""
     events = held.events
     past = replace(held.past, kept=tuple(event.event_seq for event in events))
-    items = s.items.known()
+    items = keeping.rows(s)
     made = SavedContext(
         id=fresh_id("evt"),
         position=events[-1].event_seq if events else held.known.through,

@@ -25,9 +25,10 @@ from holdfast.model.sessions import Scratchpad
 from holdfast.views.items import ITEMS, MOST_IDS
 from holdfast.views.scratchpad import Scratchpads
 
-from . import compactions, situation
+from . import compactions, keeping, situation
 from .compacting import known_of
 from .history import session_events
+from .items import text_of
 from .windows import Held, holding, limit_of, turns_for
 
 if TYPE_CHECKING:
@@ -233,7 +234,7 @@ def _patch(now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
 
 def _items(s: Session, checkpoint: Event) -> list[Draft]:
     """What makes the items say what they said, as warm as they were; those saved since stay."""
-    now = {one.id: one for one in s.items.known()}
+    now = {one.id: one for one in keeping.rows(s)}
     then = _items_at(s, checkpoint) if now else {}
     drafts, tiers = [], dict[str, dict[str, Any]]()
     for one in (then[item] for item in sorted(then) if item in now):
@@ -243,7 +244,7 @@ def _items(s: Session, checkpoint: Event) -> list[Draft]:
         if "tags" in said:
             said["tags"] = list(one.tags)
         if (one.sha256, one.type) != (other.sha256, other.type):
-            text = s.items.text_of(one)
+            text = text_of(s._hf, one) if one.cut else one.text
             if text is not None:
                 index = one.index
                 said |= {"text": text, "item_type": one.type, "sha256": one.sha256, "index": index}
