@@ -1,4 +1,4 @@
-"""Items are weighed anew when a task was completed, however that was recorded: by a verb or by a hook."""
+"""Items are weighed anew when a task was completed, however that was recorded: a verb or a hook."""
 
 from __future__ import annotations
 
