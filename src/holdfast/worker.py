@@ -52,6 +52,6 @@ class WorkerAgent:
         """Weigh every item anew and move those whose score says so."""
         return await asyncio.to_thread(self._items.update_tiers)
 
-    async def flash_save(self) -> FlashSave:
+    async def flash_save(self, window: int | None = None, model: str = "") -> FlashSave:
         """Save the whole working context, archive what is cold, go on with what is hot."""
-        return await asyncio.to_thread(self._session.flash_save)
+        return await asyncio.to_thread(self._session.flash_save, window=window, model=model)

@@ -171,7 +171,7 @@ def test_where_the_log_is_damaged_the_copy_is_what_is_left(hf: holdfast.Holdfast
     again.close()
 
 
-def test_copies_are_made_again_by_the_next_compaction_and_by_a_rebuild(
+def test_copies_are_made_again_by_a_rebuild_and_none_is_touched_by_the_next_compaction(
     hf: holdfast.Holdfast,
 ) -> None:
     from holdfast.app.rebuild import rebuild
@@ -183,6 +183,10 @@ def test_copies_are_made_again_by_the_next_compaction_and_by_a_rebuild(
     s = hf.session(agent="coder", session_id=chunk.session_id)
     talk(s, 10)
     s.compact("database indexes", to=600)
+    there = {path: path.read_bytes() for path in files(hf)}
+    assert not set(list(before)[::2]) & there.keys()
+    assert len(there) > len(before) - len(before) // 2 - 1
+    hf.cold.bring(chunk.session_id, "ana", "coder")
     assert {path: path.read_bytes() for path in files(hf)}.items() >= before.items()
     whole = {path: path.read_bytes() for path in files(hf)}
     stray = Path(hf.folder) / "cold-storage" / "nobody" / "nothing.jsonl"
@@ -376,3 +380,54 @@ def say(s: holdfast.Session, what: str, text: str) -> None:
 def all_bodies(hf: holdfast.Holdfast, event: Event) -> dict[str, bytes]:
     notes = event.payload.get("_as_given", []) if isinstance(event.payload, dict) else []
     return {note["path"]: b"".join(hf.blobs.read(note["blob"])) for note in notes if "blob" in note}
+
+
+# ---- in long sessions ---------------------------------------------------------------------------
+
+
+def test_chunks_are_known_by_their_events_however_many_there_are(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="long")
+    for _ in range(5):
+        talk(s, 6)
+        s.compact("database indexes", to=300, window=3_000)
+    every = hf.cold.list("long", limit=1_000)
+    whose = ("ana", "coder", "long")
+    for chunk in every:
+        assert hf.cold.known.holding(whose, [chunk.first]) == [chunk]
+        assert chunk in hf.cold.known.holding(whose, [chunk.last])
+    assert hf.cold.known.holding(whose, [one.last for one in every]) == every
+    talk(s, 6)
+    s.compact("database indexes", to=300, window=3_000)
+    new = hf.cold.list("long", limit=1)[0]
+    assert hf.cold.known.holding(whose, [new.first]) == [new]
+    assert hf.cold.known.holding(("ben", "coder", "long"), [new.first]) == []
+
+
+def test_what_comes_back_is_logged_whatever_left_since(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = hf.session(agent="coder", session_id="long")
+    s.user("The password of the vault is ZEB3RA, says the note of the zookeeper.")
+    s.assistant("Noted.")
+    monkeypatch.setattr("holdfast.app.cold._MOST", 3)  # a list names no more than so many
+    for _ in range(4):
+        talk(s, 6)
+        s.compact("database indexes", to=300, window=3_000)
+    first = hf.cold.list("long", limit=1_000)[-1]
+    pack = s.context("what does the note of the zookeeper say about the vault?", window=20_000)
+    assert "ZEB3RA" in pack.sections["relevant"]
+    came = [event.payload["chunk"] for event in hf.events() if event.kind == "chunk_recovered"]
+    assert first.id in came
+
+
+def test_a_compaction_reads_and_writes_only_what_it_dropped_itself(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = hf.session(agent="coder", session_id="long")
+    talk(s, 12)
+    s.compact("database indexes", to=300, window=3_000)
+    before = {path: path.stat().st_mtime_ns for path in files(hf)}
+    talk(s, 12)
+    s.compact("database indexes", to=300, window=3_000)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert len(files(hf)) == len(hf.cold.list("long")) > len(before)

@@ -172,7 +172,11 @@ def test_a_hot_item_from_outside_is_not_pushed_in(
     hf.record(
         [
             holdfast.Draft(
-                type="item_saved", payload=payload, origin="import", agent="coder", user="ana"
+                type="item_saved",
+                payload={**payload, "score": 900_000},
+                origin="import",
+                agent="coder",
+                user="ana",
             )
         ]
     )
@@ -213,3 +217,16 @@ def test_a_context_can_be_asked_again_with_its_items(
     assert hf.replay(pack.id, requery=True).text == pack.text
     settings = holdfast.ComposeSettings(budget=4_000)
     assert TASK in hf.replay(pack.id, settings=settings).text
+
+
+def test_every_hot_item_is_on_the_receipt_and_as_many_are_shown_as_there_is_room_for(
+    hf: holdfast.Holdfast, s: holdfast.Session
+) -> None:
+    saved = [s.items.save(f"rule number {n} of the shop", "TASK").id for n in range(320)]
+    pack = s.context("lunch?", budget=8_000)
+    verdicts = {one.shown.id: one for one in pack.receipt.candidates}
+    assert set(saved) <= verdicts.keys()
+    shown = [one for one in saved if verdicts[one].verdict == "taken"]
+    assert len(shown) > 60
+    assert all(verdicts[one].verdict for one in saved)
+    assert any("load them" in verdicts[one].why for one in saved)

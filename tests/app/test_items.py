@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import holdfast
+from holdfast.compact.importance import tier_of
 from holdfast.errors import Conflict, Invalid, Limit, NotFound
 from holdfast.model.items import TYPES, digest
+from tests.property.effort import examples
+from tests.recall.replays import MINUTE, Ticking
 
 DAY = 86_400_000
 
@@ -326,3 +332,101 @@ def test_items_outlive_sessions_and_restarts(tmp_path: Path) -> None:
 
 def test_every_type_has_a_weight(hf: holdfast.Holdfast) -> None:
     assert all(hf.items.save("x", type=kind, agent="coder").score > 0 for kind in TYPES)
+
+
+# ---- at any time --------------------------------------------------------------------------------
+
+
+@settings(max_examples=examples(20))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                ["save", "again", "pin", "unpin", "wait", "load", "task", "record", "go"]
+            ),
+            st.integers(0, 5),
+        ),
+        max_size=14,
+    )
+)
+def test_tiers_agree_with_the_scores_beside_them_at_any_time(
+    moves: list[tuple[str, int]],
+) -> None:
+    clock = Ticking()
+    with (
+        TemporaryDirectory() as home,
+        holdfast.open(home, project="p", user="ana", now=clock) as hf,
+    ):
+        s = hf.session(agent="coder", session_id="s")
+        chosen = hf.settings.items
+        saved = None
+        for what, n in moves:
+            known = s.items.list()
+            one = known[n % len(known)].id if known else None
+            if what == "save":
+                s.items.save(f"text {n}", TYPES[n % len(TYPES)], importance=[None, 0.5][n % 2])
+            elif what == "again" and one:
+                s.items.save(f"text {n}!", id=one)
+            elif what == "pin" and one:
+                s.items.pin(one)
+            elif what == "unpin" and one:
+                s.items.unpin(one)
+            elif what == "wait":
+                clock.minutes += n * DAY / MINUTE
+            elif what == "load":
+                s.items.load("ALL")
+            elif what == "task":
+                s.task_done("done")
+            elif what == "record":
+                s.record("task_completed", {"text": "done"}, origin="agent")
+            elif what == "go":
+                saved = saved or s.checkpoint().id
+                s.resume_from(saved)
+            for item in (*s.items.list(), *(s.items.get(one.id) for one in s.items.list())):
+                assert item.tier == tier_of(item.score, chosen, pinned=item.pinned)
+
+
+def test_a_completed_task_moves_items_however_it_was_recorded(tmp_path: Path) -> None:
+    clock = Ticking()
+    home = tmp_path / "home"
+    with holdfast.open(home, project="p", user="ana", now=clock) as hf:
+        s = hf.session(agent="coder", session_id="s")
+        item = s.items.save("how it is built", "CODE")
+        s.record("item_accessed", {"ids": []}, origin="system")
+        clock.minutes += 6 * DAY / MINUTE
+        assert s.items.get(item.id).tier == "WARM"
+        hf.session(agent="critic").record("task_completed", {"text": "x"}, origin="agent")
+        assert s.items.get(item.id).tier == "WARM"
+        s.record("task_completed", {"text": "x"}, origin="agent")
+        assert s.items.get(item.id).tier == "COLD"
+        clock.minutes += 60
+        again = s.items.save("another", "TASK")
+        clock.minutes += 12 * DAY / MINUTE
+        # as a hook writes it: into the log, past the verbs
+        hf._recorder.record(
+            [
+                holdfast.Draft(
+                    type="task_completed", payload={}, agent="coder", user="ana", origin="agent"
+                )
+            ]
+        )
+        assert s.items.get(again.id).tier == "HOT"
+        s.context("what is next?")
+        assert s.items.get(again.id).tier == "COLD"
+        moves = sum(event.kind == "tiers_assigned" for event in hf.events())
+        s.context("and then?")
+        assert sum(event.kind == "tiers_assigned" for event in hf.events()) == moves
+
+
+def test_a_clock_that_was_wrong_once_keeps_nothing_hot(tmp_path: Path) -> None:
+    clock = Ticking()
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=clock) as hf:
+        s = hf.session(agent="coder", session_id="s")
+        item = s.items.save("a task", "TASK")
+        clock.minutes += 3650 * DAY / MINUTE
+        s.items.load()
+        clock.minutes -= 3650 * DAY / MINUTE
+        clock.minutes += 20 * DAY / MINUTE
+        assert s.items.get(item.id).score_now < 0.1
+        with pytest.raises(Invalid, match="later than now"):
+            s.items.save("from tomorrow", at="2099-01-01T00:00:00Z")

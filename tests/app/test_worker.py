@@ -9,6 +9,8 @@ import pytest
 
 import holdfast
 from holdfast.errors import Invalid
+from holdfast.model.items import ContextItem
+from holdfast.worker import WorkerAgent
 
 
 def test_a_worker_saves_loads_and_moves_its_own_items(tmp_path: Path) -> None:
@@ -54,3 +56,19 @@ def test_items_through_the_async_facade(tmp_path: Path) -> None:
             assert (await hf.items.stats(agent="coder")).total_items == 1
 
     asyncio.run(work())
+
+
+def test_an_item_has_the_names_that_other_agents_know(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "home", project="p", user="ana") as hf:
+        worker = WorkerAgent(hf, "builder")
+
+        async def work() -> ContextItem:
+            await worker.save_context_item("TASK", "build the cart")
+            found = await worker.flash_save(window=2_000)
+            assert found.hot_items_retained == 1
+            return (await worker.load_context())[0]
+
+        item = asyncio.run(work())
+        assert (item.content, item.item_type, item.tier) == ("build the cart", "TASK", "HOT")
+        assert (item.importance_score, item.access_count) == (1.0, 1)
+        assert item.created_at <= (item.last_accessed or "")

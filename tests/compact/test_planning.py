@@ -200,3 +200,16 @@ def test_spans_are_no_longer_than_can_be_shown() -> None:
     assert past.lines
     assert all(span.tokens <= most or span.first == span.last for span in past.lines)
     assert sizes
+
+
+def test_facts_of_a_line_stay_bounded_however_many_compactions_there_were() -> None:
+    many = Facts(
+        paths=tuple(f"src/module_{n}/file_{n}.py" for n in range(60)),
+        words=tuple(f"word{n}" for n in range(60)),
+    )
+    lines = tuple(Span(first=n, last=n, tokens=5_000, facts=many) for n in range(1, 60))
+    space = planning.Space(room=600, lines=600, span=2_000)
+    found = planning.settled(Past(lines=lines), space, lambda text: len(text) // 4)
+    for line in found.lines:
+        assert line.facts.paths[0] == many.paths[0]
+        assert sum(map(len, line.facts.paths)) <= 16 * max(16, 600 // len(found.lines))

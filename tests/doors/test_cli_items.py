@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,17 @@ def test_recall_finds_items(project: Any) -> None:
     found = project("recall", "walrus enclosure", "--kind", "item", "--json").json
     assert found["hits"][0]["item"]["id"] == made["id"]
     assert "item NOTE of coder" in project("recall", "walrus enclosure").out
+
+
+def test_standard_input_and_any_case_of_a_tier_are_taken(
+    project: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("from a pipe"))
+    saved = project("items", "save", "--file", "-", "--agent", "coder", "--type", "TASK", "--json")
+    assert saved.json["text"] == "from a pipe"
+    listed = project("items", "list", "--tier", "hot", "--json").json
+    assert [one["id"] for one in listed] == [saved.json["id"]]
+    monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(listed)))
+    found = project("items", "diff", "-", "--agent", "coder", "--json").json
+    assert found["unchanged"] == [saved.json["id"]]
+    assert project("items", "list", "--tier", "tepid").code == 2

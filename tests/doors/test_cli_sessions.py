@@ -163,3 +163,25 @@ def test_hostile_words_cannot_move_the_cursor(project: Any) -> None:
     for words in (("status",), ("session", "show"), ("session", "list"), ("restore",)):
         out = project(*words).out
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", out), words
+
+
+def test_a_checkpoint_is_listed_with_its_id_and_gone_back_to(project: Any) -> None:
+    s = a_session()
+    assert "No checkpoint" in project("session", "checkpoints").out
+    with holdfast.open() as hf:
+        mine = hf.session(agent="coder", session_id=s.id)
+        saved = mine.checkpoint()
+        mine.update_state({"current_task": "another"})
+    (found,) = project("session", "checkpoints", "--json").json
+    assert found["event_id"] == saved.id
+    assert saved.id in project("session", "checkpoints").out
+    assert saved.id in project("session", "show").out
+    assert saved.id in project("session", "resume", saved.id).out
+    assert project("session", "show", "--json").json["scratchpad"]["content"] == {
+        "current_task": "refunds"
+    }
+    assert (
+        project("session", "resume", str(found["event_seq"]), "--json").json["trigger"] == saved.id
+    )
+    ran: Ran = project("session", "resume", "evt_nothing")
+    assert (ran.code, "no checkpoint" in ran.err) == (3, True)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from holdfast.errors import Conflict, HoldfastError
+from holdfast.views.cold import ColdView
 
 from .children import Say, spawn
 from .index_children import CHANGING, in_a_child
@@ -258,7 +259,8 @@ def together(place: str, rounds: int) -> dict[str, object]:
     with opened(home) as hf:
         there = Counter(event.event_id for event in hf.events())
         said += [f"{one} is there {there[one]} times" for one in acked if there[one] != 1]
-        counted = [row for row in hf.cold._rows("") if row.id]
+        rows = hf.views.read(lambda reading: list(reading.rows(ColdView(), "")))
+        counted = [row for row in rows if row.id]
         said += _in_a_row(hf, len(counted))
         s = ongoing(hf)
         worked(s, 900, 903)

@@ -188,6 +188,7 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
     "compact": lambda s, one: s.compact(f"{CANARY} {one}", to=50, window=400),
     "flash_save": lambda s, one: s.flash_save(window=400),
     "checkpoint": lambda s, one: s.checkpoint(),
+    "checkpoints": lambda s, one: s.checkpoints(),
     "saved_context": lambda s, one: refused(partial(s.saved_context, one)),
     "resume_from": lambda s, one: refused(partial(s.resume_from, one)),
     "recover": lambda s, one: refused(partial(s.recover, one)),

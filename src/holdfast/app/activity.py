@@ -17,7 +17,7 @@ from holdfast.compact.activity import KINDS, NAMES, Compacted, Measure, Told, li
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, HoldfastError, Invalid, Unavailable
 from holdfast.model.events import Event, Position
-from holdfast.views.cold import dropped
+from holdfast.views.cold import back, dropped
 
 from . import compactions
 
@@ -220,19 +220,20 @@ class Activity:
         return _End(size, crc32(tail))
 
     def _compacted(self, event: Event) -> Compacted | None:
-        row = self._hf.cold.row(event)
+        row = self._hf.cold.known.of(event)
         if row is None:
             return None
         try:
-            decided = compactions.read(self._hf, event).decided
+            made = compactions.read(self._hf, event)
         except Damaged as exc:
             self._tell(f"a compaction is missing in the logs of compactions: {exc}")
             return None
-        chunks = dropped(decided)
+        chunks = dropped(made.decided)
         return Compacted(
             chunks=chunks,
             paths=tuple(self._hf.cold.place(row.session_id, one.id) for one in chunks),
-            summarized=sum(one.verdict == "summarize" for one in decided),
+            summarized=sum(one.verdict == "summarize" for one in made.decided),
+            back=len(back(made.strategy, made.decided)),
         )
 
 

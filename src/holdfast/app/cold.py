@@ -7,8 +7,7 @@ that may go at any time and is made again; whose session it was decides who is t
 from __future__ import annotations
 
 import builtins
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -24,22 +23,22 @@ from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
 from holdfast.model.cold import Cold, ColdChunk, Expiry
 from holdfast.model.events import Draft, Event
 from holdfast.model.packs import Shown
-from holdfast.views.cold import ColdRow, ColdView, Dropped, compaction_key, dropped
-from holdfast.views.runner import Reading
 from holdfast.views.view import within
 
-from . import compactions, left, sessions
+from . import left, sessions
 from .bodies import pieces
+from .cold_rows import ColdRows
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
 
-_VIEW = ColdView()
 #: chunks of a list
 _MOST = 1_000
 #: more than there are
 EVERY = 1 << 40
+#: copies that are written while nothing else may be
+_TOGETHER = 100
 #: a clock further past the newest event is not believed when it says that something ran out
 _PATIENCE = timedelta(days=30)
 
@@ -49,6 +48,8 @@ class ColdStorage:
 
     def __init__(self, hf: Holdfast) -> None:
         self._hf = hf
+        #: which chunks there are
+        self.known = ColdRows(hf)
         self._files = Beside(hf.folder, COLD, hf.settings.manager.cold_path, hf.project.id)
         #: what happened to copies that a person should know
         self.notices: builtins.list[str] = []
@@ -66,16 +67,21 @@ class ColdStorage:
     ) -> builtins.list[ColdChunk]:
         """What left a session, or any session of a user's agents; what was dropped last comes first.
 
-        With `expired` also what ran out, which its handle still shows.
+        With `expired` also what ran out, which its handle still shows. What going back to a checkpoint
+        brought back is cold no more.
         """
         if type(limit) is not int or limit < 1:
             raise Invalid(f"limit is a whole number from 1 on, not {limit!r}")
         whose, of = self._hf._whose(user), sessions.one_or_all(agent)
         if session_id is not None:
             sessions.one("session", session_id)
-        rows = self._rows(within(whose) if of is None else within(whose, of))
-        mine = [row for row in rows if session_id in (None, row.session_id)]
-        found = [one for row in mine for one in self._chunks(row) if expired or not one.expired]
+        found = [
+            one
+            for one in self.known.chunks(within(whose) if of is None else within(whose, of))
+            if session_id in (None, one.session_id)
+            and one.back is None
+            and (expired or not one.expired)
+        ]
         return sorted(found, key=lambda one: (-one.compaction, -one.first))[:limit]
 
     def get(self, chunk_id: str, *, user: str | None = None, agent: str | None = None) -> Cold:
@@ -86,33 +92,35 @@ class ColdStorage:
             copy, note = left.copied(self._hf, left.read(self._hf, chunk))
         except Damaged:
             return self._from_copy(chunk)
-        if chunk.expired is None and self._hf.settings.compact.cold:
+        if chunk.living and self._hf.settings.compact.cold:
             kept, expected = self._kept(chunk), encoded(copy)
             if kept != expected:
                 what = "missing" if kept is None else "damaged"
                 note = _both(note, f"its copy was {what}; this is what the log says")
-                self._heal(chunk, expected, generation)
+                self._written({self.path(chunk): expected}, generation)
         return Cold(
             chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
         )
 
     def find(self, chunk_id: str, user: str, agent: str | None = None) -> ColdChunk:
-        """A chunk of this user's (and this agent's); NotFound in the same words for anybody else's."""
+        """A chunk of this user's (and this agent's); NotFound in the same words for anybody else's.
+
+        Of one that left several times the living one, else the latest.
+        """
         lost = NotFound(f"there is no cold chunk {chunk_id!r}; `holdfast cold list` names them")
         if not isinstance(chunk_id, str):
             raise lost
         event = self._hf.log.find(chunk_id)
         if event is None or event.erased:
-            of = self._rows(within(user) if agent is None else within(user, agent))
+            of = within(user) if agent is None else within(user, agent)
         elif event.user != user or event.session_id is None or agent not in (None, event.agent):
             raise lost
         else:
-            of = self._rows(within(event.user, event.agent, event.session_id))
-        for row in of:
-            for chunk in self._chunks(row):
-                if chunk.id == chunk_id:
-                    return chunk
-        raise lost
+            of = within(event.user, event.agent, event.session_id)
+        found = [chunk for chunk in self.known.chunks(of) if chunk.id == chunk_id]
+        if not found:
+            raise lost
+        return next((chunk for chunk in found if chunk.living), found[0])
 
     def count(self, *, agent: str | None = None, user: str | None = None) -> int:
         """How many chunks of a user's agents are cold."""
@@ -131,16 +139,15 @@ class ColdStorage:
         paused = _paused(now, _newest(hf))
         if paused:
             return Expiry(chunks=(), dry_run=dry_run, paused=paused)
-        rows = self._rows(within(whose))
-        due = [
-            one for row in rows for one in self._chunks(row) if not one.expired and one.until <= now
-        ]
+        living = [one for one in self.known.chunks(within(whose)) if one.living]
+        due = [one for one in living if one.until <= now]
         due.sort(key=lambda one: (one.compaction, one.first))
+        stay = {self.path(one) for one in living if one.until > now}
         if not dry_run:
             for some in range(0, len(due), 1_000):
                 lately = left.each(hf, due[some : some + 1_000])
                 hf.record([_ran_out(one) for one in lately])
-            self._removed(due)
+            self._removed([one for one in due if self.path(one) not in stay])
         return Expiry(chunks=tuple(due), dry_run=dry_run)
 
     # ---- copies ----------------------------------------------------------------------------
@@ -159,23 +166,27 @@ class ColdStorage:
         return self._files.path(session_id, chunk_id, ending=".jsonl")
 
     def bring(self, session_id: str, user: str, agent: str | None) -> None:
-        """Make the copies of a session that are missing; trouble is told, not raised.
-
-        The log has all of it: a window that was compacted stays so.
-        """
+        """Make the copies of a session that are missing; trouble is told, not raised."""
         if self._hf.settings.compact.cold:
-            there = set(self._files.files(session_id))
+            chunks = list(self.known.chunks(within(user, agent, session_id)))
+            self._bring(chunks, set(self._files.files(session_id)), only_missing=True)
 
-            def to_do(row: ColdRow, one: Dropped) -> bool:
-                return one.id in row.expired or self.place(row.session_id, one.id) not in there
+    def take(self, compaction_id: str) -> None:
+        """Make the copies of what one compaction dropped; trouble is told, not raised.
 
-            rows = self._rows(within(user, agent, session_id))
-            chunks = [one for row in rows for one in self._chunks(row, to_do)]
-            self._bring(chunks, there, only_missing=True)
+        The log has all of it: a window that was compacted stays so. What it brought back has no copy
+        any more.
+        """
+        event = self._hf.log.find(compaction_id)
+        if event is None or not self._hf.settings.compact.cold:
+            return
+        self._bring(self.known.dropped_by(event), set(), only_missing=False)
+        for one in self.known.brought_back(event):
+            self._remove(self.place(event.session_id or "", one))
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
         """Make every copy anew that is not what the log says, remove what is none; how many are kept."""
-        there = [one for row in self._rows("") for one in self._chunks(row)]
+        there = list(self.known.chunks(""))
         wanted = there if self._hf.settings.compact.cold else []
         files = set(self._files.files())
         kept = self._bring(wanted, files, only_missing=False, progress=progress)
@@ -195,12 +206,15 @@ class ColdStorage:
     ) -> set[str]:
         """Make the copies that are missing, or not as they should be; those that are kept."""
         generation = self._hf.log.head().generation
-        self._removed([one for one in chunks if one.expired and self.path(one) in there])
-        living = [one for one in chunks if not one.expired]
+        living = [one for one in chunks if one.living]
+        stay = {self.path(one) for one in living}
+        over = [one for one in chunks if not one.living and self.path(one) in there]
+        self._removed([one for one in over if self.path(one) not in stay])
         kept = (
             {path for one in living if (path := self.path(one)) in there} if only_missing else set()
         )
         wanted = [one for one in living if self.path(one) not in kept]
+        anew: dict[str, bytes] = {}
         for n, found in enumerate(left.each(self._hf, wanted)):
             path = self.path(found.chunk)
             try:
@@ -210,18 +224,25 @@ class ColdStorage:
             except HoldfastError:  # whoever asks for it is told why; a copy may be all there is
                 kept.add(path)
                 continue
-            same = path in there and self._kept(found.chunk) == data
-            if not same and not self._heal(found.chunk, data, generation):
-                return kept | there
+            if not (path in there and self._kept(found.chunk) == data):
+                anew[path] = data
+            if len(anew) == _TOGETHER:
+                if not self._written(anew, generation):
+                    return kept | there
+                anew.clear()
             kept.add(path)
             if progress is not None:
                 progress(n + 1)
-        return kept
+        return kept if self._written(anew, generation) else kept | there
 
-    def _heal(self, chunk: ColdChunk, data: bytes, generation: int) -> bool:
+    def _written(self, copies: Mapping[str, bytes], generation: int) -> bool:
+        """Write copies where they belong, all of them under one lock."""
+        if not copies:
+            return True
         try:
             with self._files.writing(generation):
-                self._files.put(self.path(chunk), data)
+                for path, data in copies.items():
+                    self._files.put(path, data)
         except HoldfastError as exc:
             self._tell(f"a copy of what left could not be kept; the log has it: {exc}")
             return False
@@ -229,10 +250,13 @@ class ColdStorage:
 
     def _removed(self, chunks: Iterable[ColdChunk]) -> None:
         for chunk in chunks:
-            try:
-                self._files.remove(self.path(chunk))
-            except HoldfastError as exc:
-                self._tell(f"a copy that ran out could not be removed: {exc}")
+            self._remove(self.path(chunk))
+
+    def _remove(self, path: str) -> None:
+        try:
+            self._files.remove(path)
+        except HoldfastError as exc:
+            self._tell(f"a copy that is over could not be removed: {exc}")
 
     def _tell(self, text: str) -> None:
         if text not in self.notices:
@@ -261,68 +285,6 @@ class ColdStorage:
         return Cold(
             chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
         )
-
-    def _rows(self, prefix: str) -> builtins.list[ColdRow]:
-        def ask(reading: Reading) -> builtins.list[ColdRow]:
-            return [row for row in reading.rows(_VIEW, prefix) if row.id]
-
-        return self._hf.views.read(ask)
-
-    def row(self, event: Event) -> ColdRow | None:
-        """What a compaction dropped; None for one that does not count."""
-        whose = event.user, event.agent, event.session_id or ""
-        key = compaction_key(*whose, event.event_seq)
-        found: ColdRow | None = self._hf.views.read(lambda reading: reading.row(_VIEW, key))
-        return found
-
-    def holding(self, seqs: Sequence[int], whose: tuple[str, str, str]) -> builtins.list[ColdChunk]:
-        """The chunks of a session that hold one of these events, the latest first; none that ran out."""
-        places = sorted(seqs)
-
-        def asked(row: ColdRow, one: Dropped) -> bool:
-            n = bisect_left(places, one.first)
-            return n < len(places) and places[n] <= one.last and one.id not in row.expired
-
-        found = [one for row in self._rows(within(*whose)) for one in self._chunks(row, asked)]
-        return sorted(found, key=lambda one: (-one.compaction, -one.first))
-
-    def _chunks(
-        self, row: ColdRow, wanted: Callable[[ColdRow, Dropped], bool] = lambda _, __: True
-    ) -> Iterator[ColdChunk]:
-        """The chunks of a compaction; a long session has many, so nothing is made that is not wanted."""
-        for one in self._dropped(row):
-            if not wanted(row, one):
-                continue
-            yield ColdChunk(
-                id=one.id,
-                session_id=row.session_id,
-                agent=row.agent,
-                user=row.user,
-                first=one.first,
-                last=one.last,
-                tokens=one.tokens,
-                score=one.score,
-                reason=one.reason,
-                prompt=row.prompt,
-                at=row.at,
-                until=row.until,
-                compaction=row.event_seq,
-                compaction_id=row.id,
-                recovered=row.recovered.get(one.id),
-                expired=row.expired.get(one.id),
-            )
-
-    def _dropped(self, row: ColdRow) -> tuple[Dropped, ...]:
-        if not row.elsewhere:
-            return row.chunks
-        event = self._hf.log.find(row.id)
-        if event is None or event.erased:
-            return ()
-        try:
-            return dropped(compactions.read(self._hf, event).decided)
-        except Damaged as exc:
-            self._tell(f"{exc}; what it dropped is shown by the places of its events")
-            return ()
 
 
 def _ran_out(of: left.Left) -> Draft:
@@ -377,7 +339,7 @@ def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: s
     """Write down which cold chunks of a session a context brought back."""
     hf = s._hf
     seqs = [one.seq for one in shown if one.kind == "turn" and not one.project]
-    back = hf.cold.holding(seqs, (s.principal, s.agent, s.id)) if seqs else []
+    back = hf.cold.known.holding((s.principal, s.agent, s.id), seqs) if seqs else []
     if back:
         hf.record([came_back(one, prompt, "auto", pack) for one in back])
 

@@ -6,7 +6,7 @@ what leaves keeps a handle and comes back verbatim from the log; nothing to gain
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -67,8 +67,10 @@ class Compactor:
         self._settings = settings
         self._summarize = summarize or summaries(s, count, settings)
 
-    def compact(self, prompt: str, room: Room, trigger: str) -> Compaction | None:
-        """Make room; None when nothing would leave."""
+    def compact(
+        self, prompt: str, room: Room, trigger: str, first: Callable[[], object] | None = None
+    ) -> Compaction | None:
+        """Make room; None when nothing would leave. `first` is done once something will."""
         for _ in range(_MOST_TRIES):
             known = known_of(self._s)
             stands = compactions.standing(self._hf, known)
@@ -78,8 +80,11 @@ class Compactor:
             if made is None:
                 return None
             made = replace(made, after=known.past)
+            if first is not None:
+                first()
+                first = None
             if self._recorded(made, events):
-                self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
+                self._hf.cold.take(made.id)
                 return made
         raise Conflict("this session is compacted all the time; try again")
 

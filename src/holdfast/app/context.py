@@ -25,7 +25,7 @@ from holdfast.views.epochs import EpochView, asked, follows
 from holdfast.views.runner import Reading
 from holdfast.views.view import session_key, session_keys
 
-from . import citing, situation, wanting
+from . import citing, situation, wanting, weighing
 from .assembling import Sheet
 from .cold import came_back_by_itself
 from .filling import Filling, Talk
@@ -352,6 +352,8 @@ def _given(found: Found, shown: Sequence[Shown]) -> Found:
 def context(s: Session, query: str, given: dict[str, Any], *, compacts: bool = True) -> Pack:
     """A context for what is asked now; the session is compacted for it where that is due, or never."""
     s.check()
+    if compacts:
+        weighing.follow(s._hf, s.principal, s.agent)
     for _ in range(_MOST_TRIES):
         pack = Composer(s, wanting.wanted(s, query, given), compacts=compacts).compose()
         if pack is not None:

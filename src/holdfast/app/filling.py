@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from holdfast.compact.pressure import LAST_BANDS, Bounds, Fill, band, due, sent
-from holdfast.model.compactions import Compaction, Curation
+from holdfast.model.compactions import RESTORE, Compaction, Curation
 from holdfast.model.epochs import Epoch
 from holdfast.model.events import Event
 
 from . import workflows
 from .assembling import Sheet
 from .compacting import Compactor, Room
+from .flash import flashed
 from .wanting import Wanted
 
 if TYPE_CHECKING:
@@ -67,14 +68,15 @@ class Filling:
         fill = Fill(
             tokens=tokens,
             talk=talk.tokens,
-            left=held.tokens_after if held else 0,
+            # what was gone back to may be more than fits
+            left=held.tokens_after if held and held.strategy != RESTORE else 0,
             since=[e for e in talk.events if held is None or e.event_seq > held.through],
             anew=anew,
         )
         return due(fill, self._bounds, self._settings)
 
     def compacted(self, talk: Talk, taken: int) -> Compaction | None:
-        """Compact, if that is due; from the band on where everything is saved, save it first.
+        """Compact, if that is due; from the band on where everything is saved, it is a flash save.
 
         `taken` is what the context took that turned out to be too full; 0 where there was none.
         """
@@ -83,11 +85,16 @@ class Filling:
         why = self.due(tokens, talk, anew=True)
         if not why:
             return None
-        if band(tokens, self._limit, self._settings) in LAST_BANDS:
-            self._s.checkpoint(why)
-        compactor = Compactor(self._s, self._sheet.turns, self._sheet.count, self._settings)
-        room = Room(tokens=self._bounds.target(self._settings), window=self._wanted.window)
-        return compactor.compact(self._wanted.query, room, why)
+        s, sheet, settings = self._s, self._sheet, self._settings
+        room = Room(tokens=self._bounds.target(settings), window=self._wanted.window)
+        saves = band(tokens, self._limit, settings) in LAST_BANDS
+        held = sheet.showing.compaction(talk.past) if talk.past else None
+        if saves and (held is None or held.strategy != RESTORE):
+            return flashed(s, sheet.turns, sheet.count, settings, self._wanted.query, room)
+        # what was gone back to is saved already, and what of it is asked about now stays
+        return Compactor(s, sheet.turns, sheet.count, settings).compact(
+            self._wanted.query, room, why
+        )
 
     # ---- what recall put in ----------------------------------------------------------------
 

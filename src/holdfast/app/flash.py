@@ -12,13 +12,16 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.compact import naming
-from holdfast.errors import Damaged, NotFound
+from holdfast.compact.planning import Count
+from holdfast.compose.history import Turns
+from holdfast.errors import Damaged, Invalid, NotFound
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Compaction, FlashSave, SavedContext, Span
+from holdfast.model.compactions import Compaction, FlashSave, SavedContext
 from holdfast.model.events import Draft, Event
+from holdfast.model.sessions import Checkpoint
+from holdfast.views import state as views
 
-from . import compactions, nested
+from . import keeping, nested, resuming
 from .bodies import payload
 from .compacting import Compactor, Room
 from .windows import Held, holding, limit_of, turns_for
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 _WHAT = "flash save"
+#: events one checkpoint names as its sources: the latest, those before them are named by compactions
+_MOST_SOURCES = 9_000
 
 
 class SessionFlash:
@@ -44,21 +49,19 @@ class SessionFlash:
         s.check()
         hf = s._hf
         limit = limit_of(hf, window, model)
-        turns = turns_for(hf, model, limit)
-        s.items.update_tiers(why=_WHAT)
-        held = holding(s, turns, model)
-        saved = _saved(s, held, trigger)
-        chosen = _hot_only(hf.settings.compact)
-        room = Room(tokens=int(chosen.compact_to * limit), window=limit)
-        made = Compactor(s, turns, hf.counter(model).count, chosen).compact("", room, _WHAT)
+        turns, count = turns_for(hf, model, limit), hf.counter(model).count
+        before = _weighed(s, turns, model)
+        saved = _saved(s, before, trigger)
+        room = Room(tokens=int(hf.settings.compact.compact_to * limit), window=limit)
+        made = _to_what_is_hot(s, turns, count, hf.settings.compact).compact("", room, _WHAT)
         hf.activity.follow()
         tiers = list(saved.tiers.values())
         return FlashSave(
             checkpoint_id=saved.id,
             items_archived=tiers.count("COLD"),
             hot_items_retained=tiers.count("HOT"),
-            tokens_before=held.talk,
-            tokens_after=made.tokens_after if made else held.talk,
+            tokens_before=before.talk,
+            tokens_after=made.tokens_after if made else before.talk,
             compaction=made.id if made else "",
         )
 
@@ -69,71 +72,61 @@ class SessionFlash:
         limit = limit_of(s._hf, None, "")
         return _saved(s, holding(s, turns_for(s._hf, "", limit)), trigger)
 
-    def saved_context(self, checkpoint_id: str) -> SavedContext:
+    def checkpoints(self) -> list[Checkpoint]:
+        """The latest working contexts that were saved, the last one first: what `resume_from` takes."""
+        s = cast("Session", self)
+        s.check()
+        points = s._hf.views.read(
+            lambda reading: views.checkpoints(reading, s.principal, s.agent, s.id)
+        )
+        return list(reversed(points))
+
+    def saved_context(self, checkpoint: str | int) -> SavedContext:
         """A working context as it was saved; NotFound where this session has no such checkpoint."""
         s = cast("Session", self)
-        event = s._hf.log.find(checkpoint_id) if isinstance(checkpoint_id, str) else None
-        whose = (s.principal, s.agent, s.id)
-        if event is None or event.erased or (event.user, event.agent, event.session_id) != whose:
-            raise NotFound(f"this session has no checkpoint {checkpoint_id}")
-        return _read(s, event)
+        return _read(s, _event(s, checkpoint))
 
-    def resume_from(self, checkpoint_id: str) -> Compaction:
-        """Go back to a working context that was saved: its window again, what came since in a line."""
+    def resume_from(self, checkpoint: str | int) -> Compaction:
+        """Go back to a working context that was saved, by the id or the place of its checkpoint.
+
+        The window shows again what it showed, and a line for what came since; the scratchpad and the
+        items that were there are as they were. All of it is recorded as new events: nothing is lost.
+        """
         s = cast("Session", self)
-        saved = self.saved_context(checkpoint_id)
-        now = holding(s, turns_for(s._hf, "", limit_of(s._hf, None, "")))
-        since = [event for event in now.events if event.event_seq > saved.position]
-        last = now.events[-1].event_seq if now.events else saved.position
-        past = saved.past
-        if since:
-            left = Span(
-                first=since[0].event_seq,
-                last=last,
-                tokens=now.talk,
-                text=naming.lines([naming.facts(since)], _SINCE, s._hf.counter().count)[0],
-                facts=naming.facts(since),
-            )
-            past = replace(past, lines=(*past.lines, left))
-        made = Compaction(
-            id=fresh_id("evt"),
-            event_seq=0,
-            at="",
-            strategy="restore",
-            trigger=checkpoint_id,
-            prompt="",
-            through=max(last, saved.position),
-            after=now.known.past,
-            tokens_before=now.talk,
-            tokens_after=saved.tokens,
-            window=None,
-            past=past,
-            decided=(),
-        )
-        _record(
-            s,
-            "compacted",
-            compactions.said(s._hf, made, s._hf.settings.compact),
-            made.id,
-            checkpoint_id,
-        )
+        event = _event(s, checkpoint)
+        made = resuming.resumed(s, _read(s, event), event)
+        s._hf.cold.take(made.id)
+        s._hf.activity.follow()
         return made
 
 
-#: tokens of the line for what came after a checkpoint that was gone back to
-_SINCE = 200
+def flashed(
+    s: Session, turns: Turns, count: Count, settings: CompactSettings, prompt: str, room: Room
+) -> Compaction | None:
+    """The same as a context does it by itself; None, and nothing is saved, when nothing would leave."""
+    compactor = _to_what_is_hot(s, turns, count, settings)
+    return compactor.compact(
+        prompt, room, _WHAT, first=lambda: _saved(s, _weighed(s, turns), "pressure")
+    )
 
 
-def _hot_only(settings: CompactSettings) -> CompactSettings:
-    """Settings under which only what must stay stays."""
-    return replace(settings, strategy="adaptive", recent=1, keep=1.0, drop=1.0)
+def _to_what_is_hot(s: Session, turns: Turns, count: Count, settings: CompactSettings) -> Compactor:
+    """A compaction after which only what must stay stays."""
+    hot = replace(settings, strategy="adaptive", recent=1, keep=1.0, drop=1.0)
+    return Compactor(s, turns, count, hot)
+
+
+def _weighed(s: Session, turns: Turns, model: str = "") -> Held:
+    """What the window holds; items are weighed anew, so that what is cold is archived."""
+    s.items.update_tiers(why=_WHAT)
+    return holding(s, turns, model)
 
 
 def _saved(s: Session, held: Held, trigger: str) -> SavedContext:
     """Write down everything the working context is made of."""
     events = held.events
     past = replace(held.past, kept=tuple(event.event_seq for event in events))
-    items = s.items.list()
+    items = keeping.rows(s)
     made = SavedContext(
         id=fresh_id("evt"),
         position=events[-1].event_seq if events else held.known.through,
@@ -144,7 +137,7 @@ def _saved(s: Session, held: Held, trigger: str) -> SavedContext:
         tiers={item.id: item.tier for item in items},
         scratchpad=s.scratchpad().version,
     )
-    said = {
+    said: dict[str, Any] = {
         "what": _WHAT,
         "trigger": trigger,
         "position": made.position,
@@ -152,25 +145,40 @@ def _saved(s: Session, held: Held, trigger: str) -> SavedContext:
         "scratchpad": made.scratchpad,
         "context": nested.text(s._hf, made),
     }
-    _record(s, "checkpoint_saved", said, made.id, held.known.past)
-    return made
-
-
-def _record(s: Session, kind: str, said: dict[str, Any], event_id: str, source: str) -> None:
+    named = [event.event_id for event in events[-_MOST_SOURCES:]]
     s._hf.record(
         [
             Draft(
-                type=kind,
+                type="checkpoint_saved",
                 payload=said,
                 origin="system",
                 session_id=s.id,
                 agent=s.agent,
                 user=s.principal,
-                event_id=event_id,
-                sources=(source,) if source else (),
+                event_id=made.id,
+                sources=tuple(filter(None, (held.known.past, *named))),
             )
         ]
     )
+    return made
+
+
+def _event(s: Session, checkpoint: str | int) -> Event:
+    """The event of a checkpoint of this session."""
+    log, event = s._hf.log, None
+    if isinstance(checkpoint, str):
+        event = log.find(checkpoint)
+    elif type(checkpoint) is int and checkpoint > 0:
+        event = next((e for e in log.read(checkpoint - 1) if isinstance(e, Event)), None)
+        event = event if event is not None and event.event_seq == checkpoint else None
+    elif type(checkpoint) is not int:
+        raise Invalid(f"a checkpoint is known by its id or its event_seq, not {checkpoint!r}")
+    whose = (s.principal, s.agent, s.id)
+    if event is None or event.erased or (event.user, event.agent, event.session_id) != whose:
+        raise NotFound(
+            f"this session has no checkpoint {checkpoint}; `holdfast session checkpoints` lists them"
+        )
+    return event
 
 
 def _read(s: Session, event: Event) -> SavedContext:

@@ -29,7 +29,7 @@ from holdfast.record.recorder import Recorder
 from holdfast.views.memories import is_memory_id
 from holdfast.views.runner import MILESTONES, Runner
 
-from . import memories, sessions
+from . import memories, sessions, weighing
 from .activity import Activity
 from .cold import ColdStorage
 from .completing import Model
@@ -86,6 +86,8 @@ class Holdfast(Remembering, Recalling):
         self.library = library
         self.documents = Documents(self)
         self.items = Items(self)
+        #: of agents the last completed task after which their items were weighed
+        self.weighed: dict[tuple[str, str], int] = {}
         #: what compactions dropped
         self.cold = ColdStorage(self)
         #: the five logs of what happened to windows
@@ -234,6 +236,7 @@ class Holdfast(Remembering, Recalling):
         ]
         recorded = self._recorder.record(mine)
         self._unseen += len(recorded)
+        weighing.done(self, recorded)
         milestone = any(event.kind in MILESTONES for event in recorded)
         if milestone or self._unseen >= self.settings.views.catch_up_events:
             self._unseen = 0

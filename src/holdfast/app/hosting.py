@@ -131,7 +131,7 @@ class Hosting(Looking):
             self._put_back(seen)
             raise
         self._back = {}
-        self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
+        self._hf.cold.take(made.id)
         self._hf.activity.follow()
         return Made(
             id=made.id,

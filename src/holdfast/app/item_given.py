@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from holdfast.errors import Invalid, Limit
 from holdfast.model.items import TIERS, ContextItem, ItemStats
+from holdfast.record import limits
 from holdfast.views.items import LONGEST_TAG, LONGEST_TEXT, MOST_TAGS
 
 from . import given
@@ -43,6 +45,14 @@ def imagined(
         pinned=said.get("pinned", base.pinned),
         updated_at=at,
     )
+
+
+def past(at: str | datetime, now: str) -> str:
+    """When something was saved: not later than now, as it would be worth the same for so long."""
+    moment = limits.moment(at)
+    if moment > now:
+        raise Invalid(f"at is not later than now, which is {now}; {moment} is")
+    return moment
 
 
 def text(words: Any) -> str:

@@ -1,7 +1,8 @@
 """Items: what an agent keeps of its working context, by tiers: `hf.items`, `s.items`.
 
 An item is seen by its own user and agent only. Tiers are those that were assigned last, when an item was
-saved, a task was completed, or somebody asked; scores are of the moment.
+saved, a task was completed, or somebody asked; `score` is what a tier was assigned by, so the two agree
+at any time, and `score_now` what the item is worth at the moment.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ class Items:
         )
         said |= self._says(text, type, before)
         item_id = fresh_id("itm") if before is None else before.id
-        when = now(self._hf) if at is None else limits.moment(at)
+        when = now(self._hf) if at is None else item_given.past(at, now(self._hf))
         after = item_given.imagined(before, item_id, said, when)
         own = {"at": at, "event_id": event_id, "sources": tuple(sources)}
         return self._saved(whose, after, said, own)
@@ -187,10 +188,10 @@ class Items:
         """Items, the pinned and then the most important first; that does not count as an access."""
         rows = self._rows(*self._some(user, agent), item_given.tier(tier))
         at, settings = now(self._hf), self._hf.settings.items
-        found = [replace(one, score=score_of(one, at, settings)) for one in rows]
+        found = [replace(one, score_now=score_of(one, at, settings)) for one in rows]
         if type is not None:
             found = [one for one in found if one.type == type]
-        found.sort(key=lambda one: (not one.pinned, -one.score, one.id))
+        found.sort(key=lambda one: (not one.pinned, -one.score_now, one.id))
         return [self._whole(one) for one in found[: item_given.limit(limit)]]
 
     def load(
@@ -327,7 +328,7 @@ class Items:
 
     def _now(self, item: ContextItem) -> ContextItem:
         score = score_of(item, now(self._hf), self._hf.settings.items)
-        return self._whole(replace(item, score=score))
+        return self._whole(replace(item, score_now=score))
 
     def _whole(self, item: ContextItem) -> ContextItem:
         """With all of its text, as far as the log still holds it."""

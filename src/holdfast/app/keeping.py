@@ -23,28 +23,35 @@ if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
 
-#: hot items that are weighed, and cold ones that are named
-_MOST_HOT, _MOST_COLD = 50, 30
+#: hot items that a context may show, of which its room decides; no context holds more
+_MOST_HOT = 300
+#: cold ones that may be named
+_MOST_COLD = 200
 
 
 def hot(s: Session) -> list[Hot]:
-    """The items of this agent that are hot, the pinned and then the most important first."""
+    """Every item of this agent that is hot, the pinned and then the most important first."""
     hf, at = s._hf, now(s._hf)
-    rows = [one for one in _rows(s) if one.tier == "HOT"]
-    worth = {one.id: score_of(one, at, hf.settings.items) for one in rows}
-    rows.sort(key=lambda one: (not one.pinned, -worth[one.id], one.id))
-    return [
+    mine = [one for one in rows(s) if one.tier == "HOT"]
+    worth = {one.id: score_of(one, at, hf.settings.items) for one in mine}
+    mine.sort(key=lambda one: (not one.pinned, -worth[one.id], one.id))
+    shown = [
         Hot(saved=what, score=worth[one.id], pinned=one.pinned)
-        for one in rows[:_MOST_HOT]
+        for one in mine[:_MOST_HOT]
         if (what := saved_of(hf, one)) is not None
     ]
+    rest = [
+        Hot(saved=saved.of_row(one), score=worth[one.id], pinned=one.pinned, beyond=True)
+        for one in mine[_MOST_HOT:]
+    ]
+    return [*shown, *rest]
 
 
 def cold(s: Session) -> list[Saved]:
     """The items of this agent that are cold, those used last first."""
-    rows = [one for one in _rows(s) if one.tier == "COLD"]
-    rows.sort(key=lambda one: (one.touched, one.id), reverse=True)
-    return [saved.of_row(one) for one in rows[:_MOST_COLD]]
+    mine = [one for one in rows(s) if one.tier == "COLD"]
+    mine.sort(key=lambda one: (one.touched, one.id), reverse=True)
+    return [saved.of_row(one) for one in mine[:_MOST_COLD]]
 
 
 def found(of: Found) -> dict[str, tuple[Saved, bool]]:
@@ -78,5 +85,6 @@ def saved_of(hf: Holdfast, item: ContextItem) -> Saved | None:
     return replace(saved.of_event(event, item), index=item.index)
 
 
-def _rows(s: Session) -> list[ContextItem]:
+def rows(s: Session) -> list[ContextItem]:
+    """The items of this agent as the index has them: of a long text its beginning."""
     return s._hf.views.read(partial(views.items, user=s.principal, agent=s.agent))

@@ -286,7 +286,7 @@ class Looking:
         gone = [one.event_id for _, one in self._known if one.event_seq not in stay]
         made = replace(found, id=fresh_id("evt"), tokens_after=self.used())
         self._write(made, gone)
-        self._hf.cold.bring(self._s.id, self._s.principal, self._s.agent)
+        self._hf.cold.take(made.id)
         self._hf.activity.follow()
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 from holdfast.capture.stamp import fresh_id
-from holdfast.errors import Conflict, HoldfastError, Invalid, NotFound
+from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.events import Draft, Event
 from holdfast.model.memories import Memory
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
@@ -139,10 +138,7 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
 
     def task_done(self, task: str, **more: Any) -> Event:
         """A unit of work is complete; this agent's items are weighed anew."""
-        event = self._say("task_completed", "agent", {"text": task}, more)
-        with suppress(HoldfastError):  # the task is done all the same; the next one weighs them
-            self.items.update_tiers(why="task_completed")
-        return event
+        return self._say("task_completed", "agent", {"text": task}, more)
 
     def decision(self, text: str, **more: Any) -> Event:
         """Something was decided."""

@@ -94,6 +94,8 @@ class Compacted(msgspec.Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     #: how many were summarised
     summarized: int
+    #: how many cold ones it brought back into the window
+    back: int = 0
 
 
 def lines(
@@ -161,7 +163,9 @@ def _lines(
         of = compacted(event) if said.get("by") == "holdfast" else None
         if of is None:
             return [], told
-        return list(_compaction(event, said, of)), replace(told, cold=told.cold + len(of.chunks))
+        return list(_compaction(event, said, of)), replace(
+            told, cold=max(0, told.cold + len(of.chunks) - of.back)
+        )
     if event.kind == "chunk_expired":
         return [], replace(told, cold=max(0, told.cold - 1))
     if event.kind == "chunk_recovered":

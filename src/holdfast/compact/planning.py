@@ -7,13 +7,13 @@ lines take no more than their room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Decided, Past, Span, Verdict
+from holdfast.model.compactions import Decided, Facts, Past, Span, Verdict
 from holdfast.model.events import Event
 from holdfast.text.levels import fitted
 from holdfast.text.spoken import said, shortened_as, speaker
@@ -33,6 +33,8 @@ _MARKS, _ALSO = 46, 6
 _SHORTEST = 16
 #: characters of a token, about
 _CHARS = 4
+#: of each sort of names, a line keeps for later so many times what all it shows may take
+_TIMES = 4
 
 
 class Shorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,10 +209,29 @@ def _written(
         beside=[short.facts for short in shorts],
         visible="\n".join([visible, *(short.text for short in shorts)]),
     )
+    most = _TIMES * _CHARS * max(_SHORTEST, room // max(1, len(lines)))
     return Past(
-        lines=tuple(replace(of, text=text) for of, text in zip(lines, told, strict=False)),
+        lines=tuple(
+            replace(of, text=text, facts=_fewer(of.facts, most))
+            for of, text in zip(lines, told, strict=False)
+        ),
         shorts=tuple(
             replace(of, names=names) for of, names in zip(shorts, told[len(lines) :], strict=True)
         ),
         kept=kept,
+    )
+
+
+def _fewer(facts: Facts, most: int) -> Facts:
+    """The first names of each sort, up to so many characters of them."""
+    return Facts(
+        **{
+            sort: tuple(
+                name
+                for name, taken in zip(names, accumulate(map(len, names)), strict=True)
+                if taken <= most
+            )
+            for sort in Facts.__struct_fields__
+            if (names := getattr(facts, sort))
+        }
     )

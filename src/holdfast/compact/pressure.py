@@ -52,8 +52,9 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     def target(self, settings: CompactSettings) -> int:
         """What of the conversation a compaction is to leave."""
-        share = int(settings.compact_to * self.limit)
-        small = min(_FEW, int(_SMALL * settings.compact_at * self.limit))
+        most = min(self.limit, settings.flash_tokens or self.limit)
+        share = int(settings.compact_to * most)
+        small = min(_FEW, int(_SMALL * settings.compact_at * most))
         return min(max(share, small), int(self.refill * self.history))
 
 
@@ -64,6 +65,7 @@ def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
     if fill.talk * (1 - _WORTHWHILE) <= max(fill.left, bounds.target(settings)):
         return ""
     over = fill.tokens >= settings.compact_at * bounds.limit
+    over = over or fill.tokens >= (settings.flash_tokens or fill.tokens + 1)
     asked = sum(event.kind == "user_message" for event in fill.since)
     found = {
         "tokens": over and (fill.anew or _pays(fill, bounds, settings)),

@@ -5,6 +5,8 @@ Made from the event that holds the text, or from a row that holds all of it: the
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from holdfast.model.events import Event
@@ -68,12 +70,18 @@ def shown(of: Saved, span: tuple[int, ...] = (), *, whole: bool = False) -> Item
         id=of.id,
         seq=of.seq,
         head=f"item {of.type} {of.at[:_DATE]}".replace("  ", " "),
-        levels=(text,) * 4 if whole else falling(_each(shown_as(kind, text))),
+        levels=(text,) * 4 if whole else _levels(kind, text),
         trust=of.trust,
         beside=(of.event_id,),
         span=span,
         part=bool(span) or of.beyond,
     )
+
+
+@lru_cache(maxsize=512)
+def _levels(kind: str, text: str) -> tuple[str, ...]:
+    """A text in ever fewer words; made once, as an item at hand is offered again with every turn."""
+    return falling(_each(shown_as(kind, text)))
 
 
 def named(of: Saved) -> Item:

@@ -66,6 +66,8 @@ class Hot(msgspec.Struct, frozen=True, kw_only=True):
     saved: Saved
     score: float
     pinned: bool = False
+    #: there are so many before it that no context has room for it
+    beyond: bool = False
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,8 +155,13 @@ def hot(of: Situation) -> Iterator[Candidate]:
     for one in of.hot:
         repeats = plain(one.saved.text) in of.said
         outside = one.saved.trust < _TRUSTED
+        if one.beyond:
+            why = "more items are hot than a context can hold; load them"
+            item = saved.named(one.saved)
+            yield Candidate(item=item, section="critical", score=0.0, verdict="budget", why=why)
+            continue
         yield Candidate(
-            item=saved.shown(one.saved, whole=repeats or outside),
+            item=saved.shown(one.saved, whole=of.whole or repeats or outside),
             section="critical",
             score=_PINNED if one.pinned else _HOT * one.score,
             verdict="untrusted" if outside else "duplicate" if repeats else "",

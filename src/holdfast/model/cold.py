@@ -32,6 +32,13 @@ class ColdChunk(msgspec.Struct, frozen=True, kw_only=True):
     #: when it was asked for last, and when its copy was removed
     recovered: str | None = None
     expired: str | None = None
+    #: when going back to a checkpoint brought it back into the window: then it is cold no more
+    back: str | None = None
+
+    @property
+    def living(self) -> bool:
+        """Is it cold now, with a copy, and found by a search?"""
+        return self.expired is None and self.back is None
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):

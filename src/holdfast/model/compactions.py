@@ -7,6 +7,8 @@ from typing import Literal
 import msgspec
 
 Verdict = Literal["keep", "summarize", "drop"]
+#: the strategy of a compaction that goes back to a checkpoint
+RESTORE = "restore"
 #: the bands of a window, from the emptiest to the fullest
 BANDS = ("calm", "curate", "compact", "flash", "full")
 Band = Literal["calm", "curate", "compact", "flash", "full"]

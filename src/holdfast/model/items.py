@@ -44,8 +44,10 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     #: as it was assigned last
     tier: Tier = "WARM"
-    #: in a row: as of then; from a verb: as of now
+    #: what that was assigned by
     score: float = 0.0
+    #: what it is worth now, by which the next assignment goes; 0 in a row
+    score_now: float = 0.0
     accesses: int = 0
     last_accessed: str | None = None
     created_at: str = ""
@@ -69,6 +71,31 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
     def touched(self) -> str:
         """When it was saved or loaded last."""
         return max(self.updated_at, self.last_accessed or "")
+
+    def touched_by(self, now: str) -> str:
+        """The same as far as it is not later than now: a clock that was wrong once does not count."""
+        times = (self.created_at, self.updated_at, self.last_accessed or "")
+        return max((one for one in times if one <= now), default=now) or now
+
+    @property
+    def content(self) -> str:
+        """Its text, by the name other agents have for it; so the next ones."""
+        return self.text
+
+    @property
+    def item_type(self) -> str:
+        """Its type."""
+        return self.type
+
+    @property
+    def importance_score(self) -> float:
+        """What its tier was assigned by."""
+        return self.score
+
+    @property
+    def access_count(self) -> int:
+        """How often it was loaded or needed."""
+        return self.accesses
 
     @property
     def identity(self) -> tuple[str | None, str | None, str]:

@@ -134,6 +134,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     event_seq: int
     at: str
     why: str
+    event_id: str = ""
+    #: it holds a whole working context, which can be gone back to
+    whole: bool = False
 
 
 class Thread(msgspec.Struct, frozen=True, kw_only=True):

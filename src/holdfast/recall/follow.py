@@ -247,11 +247,18 @@ def _about(event: Event) -> str:
 
 
 def _expired(events: Sequence[Event]) -> dict[str, Held]:
-    """What ran out with its copy is not found from then on; its handle still shows it."""
+    """What ran out with its copy is not found from then on, unless it leaves a window once more.
+
+    Its handle shows it all the same.
+    """
     ended: dict[str, Held] = {}
     for event in events:
-        if event.kind == "chunk_expired" and event.origin == "system" and not event.erased:
-            said = event.payload if isinstance(event.payload, dict) else {}
+        if event.origin != "system" or event.erased:
+            continue
+        said = event.payload if isinstance(event.payload, dict) else {}
+        if event.kind == "compacted" and said.get("by") == "holdfast":
+            ended |= {one: {0: FOREVER} for one in event.sources if not one.startswith("mem_")}
+        elif event.kind == "chunk_expired":
             at = milliseconds(event.timestamp)
             turns = [one for one in _listed(said.get("events")) if not one.startswith("mem_")]
             ended |= {one: {0: at} for one in turns}

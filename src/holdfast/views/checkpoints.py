@@ -11,19 +11,23 @@ from .view import NOTHING, PerSession, Rows
 
 #: the latest few; the log has them all
 MOST = 20
+#: of those that can be gone back to
+MOST_SAVED = 200
 
 
 class Checkpoints(msgspec.Struct, frozen=True, kw_only=True):
     """A session's latest checkpoints, oldest first."""
 
     points: tuple[Checkpoint, ...] = ()
+    #: those that hold a whole working context
+    saved: tuple[Checkpoint, ...] = ()
 
 
 class CheckpointView(PerSession):
     """One row for each session."""
 
     name = "checkpoints"
-    version = 1
+    version = 2
     kinds = frozenset({"validation_gate", "checkpoint_saved", "session_ended"})
     row = Checkpoints
 
@@ -34,8 +38,21 @@ class CheckpointView(PerSession):
         if not why:
             return NOTHING
         known: Checkpoints = rows[key] or Checkpoints()
-        point = Checkpoint(event_seq=event.event_seq, at=event.timestamp, why=why)
-        return {key: Checkpoints(points=(*known.points[-(MOST - 1) :], point))}
+        point = Checkpoint(
+            event_seq=event.event_seq,
+            at=event.timestamp,
+            why=why,
+            event_id=event.event_id,
+            whole=_is_whole(event),
+        )
+        saved = (*known.saved, point)[-MOST_SAVED:] if point.whole else known.saved
+        return {key: Checkpoints(points=(*known.points[-(MOST - 1) :], point), saved=saved)}
+
+
+def _is_whole(event: Event) -> bool:
+    """Does it hold a whole working context, to go back to?"""
+    said = event.payload if isinstance(event.payload, dict) else {}
+    return event.kind == "checkpoint_saved" and "context" in said
 
 
 def _reason(event: Event) -> str:

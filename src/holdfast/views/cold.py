@@ -1,11 +1,13 @@
 """Cold chunks: what each compaction that counts dropped, and what became of it since.
 
 What always holds: a compaction that another was faster than dropped nothing; what others brought along
-drops, recovers and expires nothing.
+drops, recovers and expires nothing; only going back to a checkpoint brings a chunk back into the window,
+and the compaction that did so names it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.parse import NOTES
-from holdfast.model.compactions import Decided
+from holdfast.model.compactions import RESTORE, Decided
 from holdfast.model.events import Event
 
 from .view import NOTHING, Rows, brief, place_key, session_key, session_keys
@@ -54,8 +56,12 @@ class ColdRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent: str | None = None
     session_id: str = ""
     chunks: tuple[Dropped, ...] = ()
+    #: chunks of earlier compactions that are in the window again
+    back: tuple[str, ...] = ()
     #: the chunks are too many for a row; the event names them
     elsewhere: bool = False
+    #: the place of the compaction before it, 0 for the first
+    before: int = 0
     #: when a chunk was recovered last, and when it expired
     recovered: dict[str, str] = {}
     expired: dict[str, str] = {}
@@ -65,7 +71,7 @@ class ColdView:
     """A row for each session that was compacted, and below it one for each compaction that counts."""
 
     name = "cold"
-    version = 1
+    version = 2
     kinds = frozenset({"compacted", "chunk_recovered", "chunk_expired"})
     row = ColdRow
 
@@ -117,12 +123,14 @@ def _compacted(rows: Rows, event: Event) -> Rows:
     known: ColdRow = rows[whose] or ColdRow()
     said = event.payload if isinstance(event.payload, dict) else {}
     if said.get("by") == "host":
-        return {whose: ColdRow()} if known.past else NOTHING
+        return {whose: ColdRow(event_seq=known.event_seq)} if known.past else NOTHING
     if said.get("by") != "holdfast" or said.get("follows") != known.past:
         return NOTHING
-    chunks = _dropped(said)
+    decided = _decided(said)
+    chunks, again = dropped(decided or ()), back(_text(said.get("strategy")), decided or ())
+    elsewhere = decided is None or len(chunks) + len(again) > MOST
     return {
-        whose: ColdRow(past=event.event_id),
+        whose: ColdRow(past=event.event_id, event_seq=event.event_seq),
         place: ColdRow(
             id=event.event_id,
             event_seq=event.event_seq,
@@ -132,27 +140,34 @@ def _compacted(rows: Rows, event: Event) -> Rows:
             user=event.user,
             agent=event.agent,
             session_id=event.session_id or "",
-            chunks=chunks or (),
-            elsewhere=chunks is None,
+            chunks=() if elsewhere else chunks,
+            back=() if elsewhere else again,
+            elsewhere=elsewhere,
+            before=known.event_seq,
         ),
     }
 
 
-def _dropped(said: dict[str, Any]) -> tuple[Dropped, ...] | None:
-    """What a compaction dropped; None when its event has to be asked."""
+def _decided(said: dict[str, Any]) -> list[Decided] | None:
+    """The verdicts of a compaction; None when its event has to be asked."""
     notes = said.get(NOTES)
     for note in notes if isinstance(notes, list) else ():
         if isinstance(note, dict) and note.get("path") == "/decided" and "blob" in note:
             return None
     try:
-        decided = msgspec.json.decode(_text(said.get("decided")) or "[]", type=list[Decided])
+        return msgspec.json.decode(_text(said.get("decided")) or "[]", type=list[Decided])
     except msgspec.MsgspecError:
+        return []
+
+
+def back(strategy: str, decided: Sequence[Decided]) -> tuple[str, ...]:
+    """The chunks that going back to a checkpoint brought back into the window."""
+    if strategy != RESTORE:
         return ()
-    found = dropped(decided)
-    return None if len(found) > MOST else found
+    return tuple(one.id for one in decided if one.verdict == "keep" and 0 < len(one.id) <= 200)
 
 
-def dropped(decided: list[Decided] | tuple[Decided, ...]) -> tuple[Dropped, ...]:
+def dropped(decided: Sequence[Decided]) -> tuple[Dropped, ...]:
     """The chunks that left; what cannot be one is left out."""
     return tuple(
         Dropped(

@@ -23,6 +23,7 @@ from .tasks import TaskView
 from .transcript import Transcripts
 from .usage import UsageView
 from .view import View
+from .weighing import WeighingView
 
 VIEWS: tuple[View, ...] = (
     Sessions(),
@@ -44,6 +45,7 @@ VIEWS: tuple[View, ...] = (
     SpendingView(),
     ItemView(),
     ColdView(),
+    WeighingView(),
 )
 
 

@@ -42,7 +42,7 @@ class ItemView:
     """One row for each item."""
 
     name = "items"
-    version = 1
+    version = 2
     kinds = frozenset({"item_saved", "item_accessed", "tiers_assigned", "memory_used"})
     row = ContextItem
 
@@ -167,13 +167,11 @@ def _moved(item: ContextItem, given: Any) -> ContextItem:
 
 
 def _assigned(given: Mapping[str, Any], item: ContextItem) -> tuple[Any, float]:
-    """The tier and the score that are said; those it has where nothing usable is."""
+    """The tier and the score it was assigned by; those it has where one of them is not usable."""
     tier, score = given.get("tier"), given.get("score")
-    sound = type(score) is int and 0 <= score <= UNIT
-    return (
-        tier if isinstance(tier, str) and tier in TIERS else item.tier,
-        score / UNIT if sound and type(score) is int else item.score,
-    )
+    if isinstance(tier, str) and tier in TIERS and type(score) is int and 0 <= score <= UNIT:
+        return tier, score / UNIT
+    return item.tier, item.score
 
 
 # ---- reading ---------------------------------------------------------------------------------

@@ -63,6 +63,14 @@ def scratchpad(reading: Reading, user: str, agent: str, session_id: str) -> Scra
     return found or Scratchpad()
 
 
+def checkpoints(
+    reading: Reading, user: str, agent: str | None, session_id: str
+) -> tuple[Checkpoint, ...]:
+    """A session's working contexts that were saved, oldest first."""
+    found: Checkpoints | None = reading.row(CheckpointView(), session_key(user, agent, session_id))
+    return found.saved if found is not None else ()
+
+
 def failures(
     reading: Reading, user: str, agent: str | None, session_id: str
 ) -> tuple[Failure, ...]:

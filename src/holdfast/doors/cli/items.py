@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 from cyclopts import App, Parameter
@@ -28,7 +28,7 @@ app.command(items)
 
 Agent = Annotated[str, Parameter(help="Whose items: the agent they belong to.")]
 User = Annotated[str | None, Parameter(help="In whose name. Default: yours.")]
-Tier = Annotated[Literal["HOT", "WARM", "COLD", "ALL"], Parameter(help="Only those of this tier.")]
+Tier = Annotated[str, Parameter(help="Only those of this tier: HOT, WARM, COLD or ALL.")]
 _COLOURS = {"HOT": "red", "WARM": "yellow", "COLD": "blue"}
 
 
@@ -63,7 +63,7 @@ NOTHING = About()
 def save(
     *text: str,
     agent: Agent,
-    file: str | None = None,
+    file: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     about: About = NOTHING,
     user: User = None,
     common: Common = DEFAULT,
@@ -194,7 +194,7 @@ def stats(*, asker: Asker = ME, common: Common = DEFAULT) -> int:
 
 @items.command
 def diff(
-    previous: str,
+    previous: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     agent: Agent,
@@ -276,11 +276,11 @@ def _show(found: Sequence[ContextItem], common: Common, *, empty: str) -> None:
     elif not found:
         show.say(empty)
     else:
-        show.table(("item", "tier", "score", "read", "says"), [_row(one) for one in found])
+        show.table(("item", "tier", "score", "now", "read", "says"), [_row(one) for one in found])
 
 
-def _row(one: ContextItem) -> tuple[Text, Text, str, int, str]:
-    """Its id alone on a line, to be copied."""
+def _row(one: ContextItem) -> tuple[Text, Text, str, str, int, str]:
+    """Its id alone on a line, to be copied; the score its tier was assigned by, and that of now."""
     name = Text(show.clean(f"{one.id}\n{one.type}, {one.agent}, {one.updated_at[:10]}"))
     tier = Text(one.tier + (", pinned" if one.pinned else ""), _COLOURS[one.tier])
-    return name, tier, f"{one.score:.3f}", one.accesses, one.index
+    return name, tier, f"{one.score:.3f}", f"{one.score_now:.3f}", one.accesses, one.index

@@ -9,10 +9,12 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from holdfast.app import rebuild as rebuild_app
+from holdfast.app.holdfast import Holdfast
+from holdfast.app.session import Session
 from holdfast.errors import Invalid
 from holdfast.model.compactions import Pressure
 from holdfast.model.memories import Memory, as_dict
-from holdfast.model.sessions import SessionInfo, SessionState, SessionStatus
+from holdfast.model.sessions import Checkpoint, SessionInfo, SessionState, SessionStatus
 
 from . import show
 from .program import DEFAULT, PLAIN, Common, app, opened
@@ -266,12 +268,78 @@ def _show_state(state: SessionState) -> None:
         (
             "Checkpoints",
             ("event", "at", "why"),
-            [(c.event_seq, show.moment(c.at), c.why) for c in state.checkpoints],
+            [(*_point(c), c.why) for c in state.checkpoints],
         ),
     ]
     for title, columns, rows in sections:
         if rows:
             show.table(columns, rows, title)
+
+
+def _point(of: Checkpoint) -> tuple[str, str]:
+    """Its place, its id alone on a line where it can be gone back to, and when it was made."""
+    return show.clean(f"{of.event_seq}\n{of.event_id}" if of.whole else f"{of.event_seq}"), (
+        show.moment(of.at)
+    )
+
+
+def _session(hf: Holdfast, session_id: str | None, whose: Whose) -> Session:
+    """The session of that id, or the one that was active last."""
+    info = hf.state(session_id, agent=whose.agent, user=whose.user).info
+    return hf.session(agent=info.agent or "", user=info.user, session_id=info.id)
+
+
+@session.command
+def checkpoints(
+    session_id: str | None = None, /, *, whose: Whose = MINE, common: Common = DEFAULT
+) -> int:
+    """List the working contexts of a session that were saved whole, the last one first.
+
+    Parameters
+    ----------
+    session_id
+        Default: the one that was active last.
+    """
+    with opened(common) as hf:
+        found = _session(hf, session_id, whose).checkpoints()
+        if common.json:
+            show.as_json(found)
+        elif not found:
+            show.say("No checkpoint of it yet. A full window makes one, `s.flash_save` another.")
+        else:
+            show.table(("checkpoint", "at"), [_point(one) for one in found])
+    return 0
+
+
+@session.command
+def resume(
+    checkpoint: str,
+    /,
+    *,
+    session: str | None = None,
+    whose: Whose = MINE,
+    common: Common = DEFAULT,
+) -> int:
+    """Go back to a working context that was saved: window, scratchpad and items as they were.
+
+    What came since keeps its handles, and a later checkpoint can be gone back to as well.
+
+    Parameters
+    ----------
+    checkpoint
+        Its id or its event, as `holdfast session checkpoints` shows them.
+    session
+        Of which session. Default: the one that was active last.
+    """
+    number = checkpoint.isascii() and checkpoint.isdigit()
+    known: str | int = int(checkpoint[:16]) if number else checkpoint
+    with opened(common) as hf:
+        made = _session(hf, session, whose).resume_from(known)
+        if common.json:
+            show.as_json(made)
+        else:
+            show.say(f"Gone back to {made.trigger}: the window holds {made.tokens_after:,} tokens.")
+    return 0
 
 
 def _verdict(passed: bool) -> Text:
