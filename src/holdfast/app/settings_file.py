@@ -97,8 +97,9 @@ def _edited(text: str, table: str, values: Mapping[str, Any]) -> str:
     begin = next((n for n, row in enumerate(rows) if _names(row, table)), None)
     if begin is None:
         more = lines(table, values).replace("\n", ends + "\n")
-        rest = text.rstrip()
-        return (f"{rest}{ends}\n{ends}\n" if rest else "") + more + ends + "\n"
+        open_end = f"{ends}\n" if text and not text.endswith("\n") else ""
+        apart = f"{ends}\n" if text.strip() else ""
+        return f"{text}{open_end}{apart}{more}{ends}\n"
     left, last = dict(values), begin
     for n in range(begin + 1, len(rows)):
         if _ANY_TABLE.match(rows[n]):

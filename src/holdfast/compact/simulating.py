@@ -21,6 +21,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from math import inf
 
 import msgspec
 from msgspec.structs import replace
@@ -52,7 +53,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     #: each name it needs, and where that was said before
     needs: tuple[tuple[str, tuple[int, ...]], ...]
-    #: places of events that were asked back before this step and since the one before
+    #: events that were asked back in this step or before the next one
     asked: tuple[tuple[int, ...], ...] = ()
 
 
@@ -121,19 +122,20 @@ def recorded(
     """
     where = Places(texts)
     known: dict[str, tuple[int, ...]] = {}
-    steps, before = [], -1
-    for place, run in _runs(events):
+    steps, runs = [], list(_runs(events))
+    begins = [events[place].event_seq for place, _ in runs]
+    ends = [*begins[1:], inf]
+    for n, (place, run) in enumerate(runs):
         found = dict.fromkeys(name for event in run for name in used(event))
         for name in found:
             if name not in known:
                 known[name] = where.of(name)
         needs = tuple(
-            (name, known[name][:n]) for name in found if (n := bisect_left(known[name], place))
+            (name, known[name][:end]) for name in found if (end := bisect_left(known[name], place))
         )
-        now = events[place].event_seq
-        back = [asked[at] for at in sorted(asked) if before < at < now]
+        first = begins[n] if n else 0
+        back = [asked[at] for at in sorted(asked) if first <= at < ends[n]]
         steps.append(Step(place=place, needs=needs, asked=tuple(map(tuple, back))))
-        before = now
     return Recorded(id=id_, events=tuple(events), sizes=tuple(sizes), steps=tuple(steps))
 
 

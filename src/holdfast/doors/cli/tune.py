@@ -20,6 +20,8 @@ from .sessions import MINE, Whose
 _ROWS, _WIDEST = 12, 40
 #: what became of chunks, and how a bar shows it
 _SIGNS = {"keep": "█", "summarize": "▒", "drop": "·"}
+#: scores from which on, or up to which, something becomes of a chunk
+_MARKS = ("drop", "keep")
 
 
 @app.command
@@ -135,16 +137,17 @@ def _histogram(scores: Mapping[str, tuple[int, ...]], now: CompactSettings) -> N
     sums = [sum(parts) for parts in zip(*scores.values(), strict=True)] or [0]
     if not any(sums):
         return
-    there = [n for n, count in enumerate(sums) if count]
+    marked = {name: min(PARTS - 1, int(getattr(now, name) * PARTS + 1e-9)) for name in _MARKS}
+    there = [*(n for n, count in enumerate(sums) if count), *marked.values()]
     show.say(f"Scores, as set: {', '.join(f'{sign} {what}' for what, sign in _SIGNS.items())}")
-    for n in range(there[0], there[-1] + 1):
+    for n in range(min(there), max(there) + 1):
         bar = "".join(
             sign * round(_WIDEST * scores[what][n] / max(sums))
             for what, sign in _SIGNS.items()
             if what in scores
         )
-        marks = [name for name in ("drop", "keep") if int(getattr(now, name) * PARTS + 1e-9) == n]
-        mark = f"  ← {' and '.join(marks)}" if marks else ""
+        marks = " and ".join(name for name, part in marked.items() if part == n)
+        mark = f"  ← {marks}" if marks else ""
         show.say(f"{n / PARTS:5.2f}  {bar} {sums[n]:,}{mark}")
 
 
