@@ -27,8 +27,8 @@ from .simulating import Lived, price
 NEEDED = 8
 #: a result so likely by chance is none
 _CHANCE = 0.1
-#: what a proposal must save of the price, and what a step of the search must
-_MARGIN, _STEP = 0.01, 0.001
+#: what a proposal must save of the price, and each knob it turns by itself
+_MARGIN = 0.01
 #: so much more of what was needed may be missed
 _REGRET = 0.01
 #: what is tried of each knob, those first that matter most
@@ -97,7 +97,7 @@ def _best(
     for one in among[1:]:
         seen = judged(tried[best], tried[one])
         fair = judged(tried[now], tried[one])
-        better = seen.gain > _STEP and seen.cheaper >= seen.dearer and _no_worse(fair)
+        better = seen.gain >= _MARGIN and seen.cheaper >= seen.dearer and _no_worse(fair)
         if better and price(tried[one]) < price(tried[found]):
             found = one
     return found
