@@ -243,6 +243,18 @@ def test_what_was_recovered_counts_as_needed(tmp_path: Path) -> None:
     assert after.needed == before.needed + 1
 
 
+def test_what_a_model_expanded_counts_as_needed(tmp_path: Path) -> None:
+    with opened(tmp_path / "home") as hf:
+        s = worked(hf, "one")
+        before = hf.tune(window=WINDOW, quick=True).now
+        s.user("and how was that?")
+        s.tool_call("mcp__holdfast__memory_expand", {"ref": "events 2-5"}, call_id="e")
+        after = hf.tune(window=WINDOW, quick=True).now
+    assert before is not None
+    assert after is not None
+    assert after.needed == before.needed + 1
+
+
 def test_an_async_caller_tunes_too(home: Path) -> None:
     async def asked() -> Tuned:
         async with holdfast.aio.open(home, project="p", user="ana") as hf:

@@ -6,6 +6,7 @@ the log.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: events of a session that are replayed; a longer one is replayed up to here
 MOST_EVENTS = 1_500
+#: a part of a conversation, as a tool is asked for it
+_PART = re.compile(r"events ([0-9]{1,18})-([0-9]{1,18})")
 #: a session of fewer events fills nothing
 _FEWEST = 8
 
@@ -79,6 +82,8 @@ class Heard(msgspec.Struct, kw_only=True):
     events: list[Event] = []
     #: where somebody asked for a chunk back, and which
     recovered: dict[int, str] = {}
+    #: where a model asked to see a part of the conversation, from which event to which
+    expanded: dict[int, tuple[int, int]] = {}
 
     @property
     def name(self) -> str:
@@ -110,6 +115,10 @@ def _hear(of: Heard, event: Event) -> None:
     said = event.payload if isinstance(event.payload, dict) else {}
     if history.spoken(event):
         of.events.append(event)
+        asked = said.get("input") if str(said.get("tool")).endswith("expand") else None
+        part = _PART.fullmatch(str(asked.get("ref"))) if isinstance(asked, dict) else None
+        if event.kind == "tool_call" and part is not None:
+            of.expanded[event.event_seq] = (int(part[1]), int(part[2]))
     elif event.kind == "chunk_recovered" and said.get("how") == "asked":
         of.recovered[event.event_seq] = str(said.get("chunk"))
 
@@ -126,13 +135,12 @@ def ready(hf: Holdfast, of: Heard, turns: history.Turns) -> Recorded:
 
 def _asked(hf: Holdfast, of: Heard) -> Mapping[int, Sequence[int]]:
     """The events that were asked back, by when that was."""
-    if not of.recovered:
-        return {}
-    info = of.info
-    cold = hf.cold.list(info.id, agent=info.agent, user=info.user, expired=True)
-    there = {chunk.id: chunk for chunk in cold}
+    parts, info = dict(of.expanded), of.info
+    if of.recovered:
+        cold = hf.cold.list(info.id, agent=info.agent, user=info.user, expired=True)
+        there = {chunk.id: (chunk.first, chunk.last) for chunk in cold}
+        parts |= {at: there[chunk] for at, chunk in of.recovered.items() if chunk in there}
     return {
-        at: range(there[chunk].first, there[chunk].last + 1)
-        for at, chunk in of.recovered.items()
-        if chunk in there
+        at: [one.event_seq for one in of.events if first <= one.event_seq <= min(last, at)]
+        for at, (first, last) in parts.items()
     }

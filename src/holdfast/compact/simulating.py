@@ -19,8 +19,8 @@ nothing is missed; the same session under the same settings comes to the same; n
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
 from math import inf
 
 import msgspec
@@ -198,9 +198,11 @@ class _Window:
         self._settings = settings
         self._means = means
         self._at = {event.event_seq: n for n, event in enumerate(of.events)}
+        #: tokens of all events before each place
+        self._before = [0, *accumulate(of.sizes)]
         #: what the compaction before left: up to which place, what it kept, and what stands for the rest
         self._through = 0
-        self._kept: list[int] = []
+        self._kept: dict[int, None] = {}
         self._past = Past()
         self._left = 0
         #: its summaries and its lines, and what both take as they are shown
@@ -217,22 +219,37 @@ class _Window:
         """All there is to show before a place."""
         return [*self._kept, *range(self._through, place)]
 
-    def _shown(self, place: int) -> list[int]:
-        return [n for n in self._talk(place) if n >= self._first or n == self._asked]
+    def _shows(self, n: int) -> bool:
+        """Does the window show an event that was said by now?"""
+        there = n >= self._through or n in self._kept
+        return (there and n >= self._first) or n == self._asked
 
-    def _size(self, places: Sequence[int]) -> int:
+    def _knows(self, n: int) -> bool:
+        """Does it, or was the event fetched back?"""
+        return n in self._back or self._shows(n)
+
+    def _size(self, places: Iterable[int]) -> int:
         return sum(self._of.sizes[n] for n in places)
+
+    def _talk_tokens(self, place: int) -> int:
+        since = self._before[place] - self._before[self._through]
+        return self._size(self._kept) + since + self._said_tokens
 
     def tokens(self, place: int) -> int:
         """What a prompt takes."""
-        return self._size(self._shown(place)) + self._said_tokens
+        if not self._first:
+            return self._talk_tokens(place)
+        kept = self._size(n for n in self._kept if n >= self._first)
+        since = self._before[place] - self._before[min(place, max(self._first, self._through))]
+        asked = self._of.sizes[self._asked] if 0 <= self._asked < self._first else 0
+        return kept + since + asked + self._said_tokens
 
     # ---- making room -----------------------------------------------------------------------
 
     def compacted(self, place: int, lived: Lived) -> bool:
         """Compact, if that is due."""
         talk = self._talk(place)
-        tokens = self._size(talk) + self._said_tokens
+        tokens = self._talk_tokens(place)
         since = self._of.events[self._through : place]
         fill = Fill(tokens=tokens, talk=tokens, left=self._left, since=since)
         if not talk or not due(fill, self._bounds, self._settings):
@@ -242,7 +259,7 @@ class _Window:
             return False
         _counted(lived, left.decided)
         self._through = place
-        self._kept = [self._at[seq] for seq in left.past.kept]
+        self._kept = dict.fromkeys(self._at[seq] for seq in left.past.kept)
         self._past = left.past
         self._short = "\n".join(span.text for span in left.past.shorts)
         self._named = "\n".join(span.text for span in left.past.lines)
@@ -270,10 +287,10 @@ class _Window:
         room = self._bounds.history
         if self.tokens(place) <= room:
             return False
-        before = self._shown(place)
+        talk = self._talk(place)
+        before = {n for n in talk if self._shows(n)}
         if self._said_tokens > room:
             self._short, self._named, self._said_tokens = "", "", 0
-        talk = self._talk(place)
         users = [n for n in talk if self._of.events[n].kind == "user_message"]
         self._first, self._asked = 0, users[-1] if users else -1
         if self._asked >= 0 and self._of.sizes[self._asked] + self._said_tokens > room:
@@ -285,23 +302,22 @@ class _Window:
                     break
             if self._first < place:
                 break
-        gone = set(before) - set(self._shown(place))
-        _left(lived, NO_ROOM, len(gone), self._size(sorted(gone)))
+        gone = [n for n in talk if n in before and not self._shows(n)]
+        _left(lived, NO_ROOM, len(gone), self._size(gone))
         return True
 
     # ---- what was needed -------------------------------------------------------------------
 
     def judged(self, step: Step, tokens: int, lived: Lived) -> None:
         """What a step misses, and what fetching it back costs."""
-        shown = set(self._shown(step.place)) | self._back
         away: dict[range, list[bool]] = {}
         for name, places in step.needs:
-            if not any(n in shown for n in reversed(places)) and not stands_in(name, self._short):
+            if not any(map(self._knows, reversed(places))) and not stands_in(name, self._short):
                 span, _ = self._span(places[-1])
                 away.setdefault(span, []).append(stands_in(name, self._named))
         missed = [span for span, named in away.items() if len(named) > 1 or not all(named)]
         back = [[n for n in map(self._at.get, seqs) if n is not None] for seqs in step.asked]
-        wanted = [places for places in back if not shown.issuperset(places)]
+        wanted = [places for places in back if not all(map(self._knows, places))]
         lived.needed += len(step.needs) + len(back)
         lived.missed += sum(len(away[span]) for span in missed) + len(wanted)
         lived.again += self._carried
