@@ -87,6 +87,17 @@ def test_a_copy_of_the_file_lies_beside_it() -> None:
     assert Path(str(path) + settings_file.BEFORE).read_text() == "[compact]\nkeep = 0.5\n"
 
 
+def test_where_another_file_sets_the_same_everything_is_put_back() -> None:
+    path = config_file()
+    path.parent.mkdir(parents=True)
+    path.write_text("[compact]\nkeep = 0.5\n")
+    (path.parent / "context-config.yaml").write_text("COMPACTION_TRIGGER_PCT: 0.2\n")
+    with pytest.raises(Conflict, match=r"context-config\.yaml"):
+        written("compact", {"compact_at": 0.4}, lambda: load().compact.compact_at == 0.4)
+    assert path.read_text() == "[compact]\nkeep = 0.5\n"
+    assert load().compact.compact_at == 0.2
+
+
 @pytest.mark.parametrize("text", [None, "[compact]\nkeep = 0.5\n"])
 def test_what_does_not_come_into_force_is_undone(text: str | None) -> None:
     path = config_file()

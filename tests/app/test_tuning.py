@@ -21,8 +21,8 @@ from tests.property.effort import examples
 from tests.recall.replays import Ticking
 
 WINDOW = 3_000
-#: so full that it is compacted all the time
-BAD = "# mine\n[compact]\ncompact_at = 0.2 # early\ncompact_to = 0.19\n"
+#: so little is left that everything has to be fetched back
+BAD = "# mine\n[compact]\ncompact_to = 0.01 # little\nrecent = 1\nlines = 0.0\n"
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +51,8 @@ def worked(hf: holdfast.Holdfast, name: str, turns: int = 9, **who: Any) -> hold
         s.tool_result(
             "Bash", f"def run_{n}(cart_{n}): " + f"total_{n} += 1\n" * 24, call_id=f"c{n}"
         )
-        s.assistant(f"{path} counts in total_{n} and run_{n % 7}.")
+        back = max(0, n - 2)
+        s.assistant(f"{path} counts as total_{back}, run_{back} and cart_{back} do.")
     return s
 
 
@@ -106,8 +107,8 @@ def test_what_wins_is_written_and_in_force_and_the_rest_of_the_file_stays(home: 
     for name, value in found.proposal.knobs.items():
         assert getattr(now, name) == value
     text = path.read_text()
-    assert text.startswith("# mine\n[compact]\ncompact_at = ")
-    assert "# early" in text
+    assert text.startswith("# mine\n[compact]\ncompact_to = ")
+    assert " # little\n" in text
     assert Path(f"{path}.before-tune").read_text() == BAD
 
 
@@ -149,33 +150,21 @@ def test_without_a_session_there_is_an_answer_too(tmp_path: Path) -> None:
     assert found.refused.startswith("0 of the recorded sessions")
 
 
-def test_where_another_file_sets_the_same_everything_is_put_back(home: Path) -> None:
-    path = configured(BAD)
-    knobs = path.parent / "context-config.yaml"
-    knobs.write_text("COMPACTION_TRIGGER_PCT: 0.2\n")
-    found = tuned(home, apply=True)
-    assert found.proposal is not None
-    assert "compact_at" in found.proposal.knobs
-    assert found.applied == ""
-    assert "context-config.yaml" in found.refused
-    assert path.read_text() == BAD
-
-
 def test_settings_that_changed_meanwhile_are_not_overwritten(home: Path) -> None:
     path = configured(BAD)
     with opened(home) as hf:
-        path.write_text(BAD + "recent = 3\n")
+        path.write_text(BAD + "keep = 0.8\n")
         found = hf.tune(window=WINDOW, quick=True, apply=True)
     assert "changed since" in found.refused
-    assert path.read_text() == BAD + "recent = 3\n"
+    assert path.read_text() == BAD + "keep = 0.8\n"
 
 
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(home: Path) -> None:
-    path = configured("compact = {compact_at = 0.2, compact_to = 0.19}\n")
+    path = configured("compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n")
     found = tuned(home, apply=True)
     assert found.proposal is not None
     assert "yourself:\n[compact]\ncompact_" in found.refused
-    assert path.read_text() == "compact = {compact_at = 0.2, compact_to = 0.19}\n"
+    assert path.read_text() == "compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n"
 
 
 # ---- whose sessions, and which window --------------------------------------------------------------

@@ -150,8 +150,10 @@ def long_ago(*then: str, last: str) -> list[Event]:
     )
 
 
-def lived(events: list[Event], asked: dict[int, list[int]] | None = None, **how: Any) -> Lived:
-    bounds = Bounds(limit=300, history=300, refill=0.5)
+def lived(
+    events: list[Event], asked: dict[int, list[int]] | None = None, room: int = 300, **how: Any
+) -> Lived:
+    bounds = Bounds(limit=room, history=room, refill=0.5)
     plain = replace(CALM, summarize=False, recent=1, **how)
     return simulated(ready(events, asked), bounds, plain, MEANS)
 
@@ -171,12 +173,14 @@ def test_a_name_that_stands_nowhere_is_missed_and_fetched_once() -> None:
 
 def test_a_line_that_names_it_is_enough_for_one_name_and_not_for_several() -> None:
     one = long_ago("it lies in src/parts/left.py", last="open src/parts/left.py")
-    assert lived(one, lines=0.8).missed == 0
+    found = lived(one, room=450, lines=0.8)
+    assert found.compactions
+    assert (found.needed, found.missed) == (1, 0)
     two = long_ago(
         "src/parts/left.py calls src/parts/right.py",
         last="so src/parts/left.py needs src/parts/right.py",
     )
-    found = lived(two, lines=0.8)
+    found = lived(two, room=450, lines=0.8)
     assert (found.needed, found.missed, found.fetched) == (2, 2, 1)
 
 
@@ -200,15 +204,11 @@ def test_what_somebody_asked_back_was_needed() -> None:
     assert (kept.needed, kept.missed) == (1, 0)
 
 
-def test_what_does_not_fit_though_no_compaction_was_due_is_counted() -> None:
-    found = simulated(
-        ready(long_ago("it begins", last="go")),
-        Bounds(limit=300, history=300, refill=0.5),
-        replace(CALM, triggers=()),
-        MEANS,
-    )
-    assert found.compactions == 0
-    assert found.drops[NO_ROOM][0] > 0
+def test_what_fits_no_window_is_not_shown_and_counted() -> None:
+    events = talk(("user", "begin"), ("model", "go"), ("user", "very " * 400), ("model", "done"))
+    found = simulated(ready(events), Bounds(limit=300, history=300, refill=0.5), CALM, MEANS)
+    assert found.fullest <= 300
+    assert found.drops[NO_ROOM][1] > 400
 
 
 # ---- names -----------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def test_apply_writes_what_wins_and_says_where(project: Any) -> None:
     found = project(*QUICK, "--json").json
     assert found["rows"][0]["knobs"] == {}
     assert found["now"]["sessions"] == NEEDED
-    assert load().compact.compact_at > 0.2
+    assert load().compact.compact_to > 0.01
 
 
 def test_what_is_not_written_is_said_with_its_reason(project: Any) -> None:
