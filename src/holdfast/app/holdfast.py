@@ -41,6 +41,7 @@ from .reserved import Opening, Reserved
 from .session import Session, When
 from .showing import Lately
 from .telling import not_there
+from .tuning import Tuning
 
 #: the id of a memory; a session may be called anything else
 _MEMORY = re.compile(r"mem_[0-9A-HJKMNP-TV-Z]{26}")
@@ -54,7 +55,7 @@ class OldFormatWarning(UserWarning):
     """There is data of a format that is not read any more."""
 
 
-class Holdfast(Remembering, Recalling):
+class Holdfast(Remembering, Recalling, Tuning):
     """The memory of one project, for one principal."""
 
     def __init__(  # noqa: PLR0913  (what open composes, by name)

@@ -13,6 +13,7 @@ from . import (  # noqa: F401  (they add their commands)
     memories,
     recall,
     sessions,
+    tune,
 )
 from .main import main
 from .program import app
