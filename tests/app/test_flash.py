@@ -157,9 +157,9 @@ def test_whatever_came_since_an_old_checkpoint_keeps_a_handle(hf: holdfast.Holdf
     said(s, "alpha")
     first = s.flash_save(window=8_000)
     since = [*said(s, "beta"), *said(s, "gamma", 40)]
-    assert s.compact("nothing of that", window=3_000) is not None
+    assert s.compact("nothing of that", window=6_000) is not None
     since += [*said(s, "delta", 12)]
-    assert s.compact("nothing of that", window=3_000) is not None
+    assert s.compact("nothing of that", window=6_000) is not None
     since += said(s, "epsilon", 2)
     made = s.resume_from(first.checkpoint_id)
     for seq in since:

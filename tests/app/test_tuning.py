@@ -163,7 +163,7 @@ def test_a_file_that_cannot_be_changed_safely_is_left_alone(home: Path) -> None:
     path = configured("compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n")
     found = tuned(home, apply=True)
     assert found.proposal is not None
-    assert "yourself:\n[compact]\ncompact_" in found.refused
+    assert "yourself:\n[compact]\n" in found.refused
     assert path.read_text() == "compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n"
 
 

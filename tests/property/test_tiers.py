@@ -142,7 +142,7 @@ def agrees_with_itself(life: Kept, items: list[ContextItem]) -> None:
     assert counted == tuple(len(by_tier[tier]) for tier in TIERS)
     for tier, of in by_tier.items():
         assert {one.id for one in of} == {one.id for one in items if one.tier == tier}
-    order = [(not one.pinned, -one.score) for one in items]
+    order = [(not one.pinned, -one.score_now) for one in items]
     assert order == sorted(order)
     pack = life.s.context("what is open?", window=9_000, budget=900)
     levels = {one.shown.id: one.verdict for one in pack.receipt.candidates}

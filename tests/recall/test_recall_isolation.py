@@ -101,6 +101,8 @@ OF_A_PROJECT: dict[str, Probe] = {
         for agent in (None, "*", *AGENTS)
     ],
     "retrieve_by_tags": lambda hf, one: hf.retrieve_by_tags([CANARY, "work"], 50, user="ben"),
+    "tune": lambda hf, one: hf.tune(window=400, quick=True, user="ben"),
+    "tell": lambda hf, one: hf.tell("x"),
     "retrieve_recent": lambda hf, one: hf.retrieve_recent(24, 50, user="ben", agent="*"),
     "list": lambda hf, one: [
         hf.list(user="ben", agent=agent, state="all", **more)

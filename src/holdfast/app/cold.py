@@ -139,7 +139,8 @@ class ColdStorage:
         paused = _paused(now, _newest(hf))
         if paused:
             return Expiry(chunks=(), dry_run=dry_run, paused=paused)
-        living = [one for one in self.known.chunks(within(whose)) if one.living]
+        every = list(self.known.chunks(within(whose)))
+        living = [one for one in every if one.living]
         due = [one for one in living if one.until <= now]
         due.sort(key=lambda one: (one.compaction, one.first))
         stay = {self.path(one) for one in living if one.until > now}
@@ -147,7 +148,9 @@ class ColdStorage:
             for some in range(0, len(due), 1_000):
                 lately = left.each(hf, due[some : some + 1_000])
                 hf.record([_ran_out(one) for one in lately])
-            self._removed([one for one in due if self.path(one) not in stay])
+            there = set(self._files.files())
+            over = [*due, *(one for one in every if one.expired)]
+            self._removed([o for o in over if self.path(o) in there and self.path(o) not in stay])
         return Expiry(chunks=tuple(due), dry_run=dry_run)
 
     # ---- copies ----------------------------------------------------------------------------
@@ -175,14 +178,21 @@ class ColdStorage:
         """Make the copies of what one compaction dropped; trouble is told, not raised.
 
         The log has all of it: a window that was compacted stays so. What it brought back has no copy
-        any more.
+        any more. Where whoever made the compaction before this one died over its copies, all that are
+        missing are made.
         """
         event = self._hf.log.find(compaction_id)
         if event is None or not self._hf.settings.compact.cold:
             return
+        session_id = event.session_id or ""
+        there = set(self._files.files(session_id))
         self._bring(self.known.dropped_by(event), set(), only_missing=False)
-        for one in self.known.brought_back(event):
-            self._remove(self.place(event.session_id or "", one))
+        again = self.known.brought_back(event)
+        for one in again:
+            self._remove(self.place(session_id, one))
+        before = [one for one in self.known.dropped_before(event) if one.id not in again]
+        if any(self.path(one) not in there for one in before if one.living):
+            self.bring(session_id, event.user or "", event.agent)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
         """Make every copy anew that is not what the log says, remove what is none; how many are kept."""

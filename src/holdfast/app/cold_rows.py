@@ -61,6 +61,13 @@ class ColdRows:
         row = self.of(event)
         return [] if row is None else [_chunk(row, one, None) for one in self._whole(row).chunks]
 
+    def dropped_before(self, event: Event) -> list[ColdChunk]:
+        """The chunks the compaction dropped that this one follows."""
+        whose = event.user, event.agent, event.session_id or ""
+        mine = self.of(event)
+        row = self._row(whose, mine.before) if mine is not None and mine.before else None
+        return [] if row is None else [_chunk(row, one, None) for one in self._whole(row).chunks]
+
     def brought_back(self, event: Event) -> tuple[str, ...]:
         """The chunks one compaction brought back into the window."""
         row = self.of(event)

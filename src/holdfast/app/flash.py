@@ -103,16 +103,21 @@ class SessionFlash:
 def flashed(
     s: Session, turns: Turns, count: Count, settings: CompactSettings, prompt: str, room: Room
 ) -> Compaction | None:
-    """The same as a context does it by itself; None, and nothing is saved, when nothing would leave."""
-    compactor = _to_what_is_hot(s, turns, count, settings)
+    """The same as a context does it by itself, in the middle of some work: its last items stay.
+
+    None, and nothing is saved, when nothing would leave.
+    """
+    compactor = _to_what_is_hot(s, turns, count, settings, settings.recent)
     return compactor.compact(
         prompt, room, _WHAT, first=lambda: _saved(s, _weighed(s, turns), "pressure")
     )
 
 
-def _to_what_is_hot(s: Session, turns: Turns, count: Count, settings: CompactSettings) -> Compactor:
+def _to_what_is_hot(
+    s: Session, turns: Turns, count: Count, settings: CompactSettings, recent: int = 1
+) -> Compactor:
     """A compaction after which only what must stay stays."""
-    hot = replace(settings, strategy="adaptive", recent=1, keep=1.0, drop=1.0)
+    hot = replace(settings, strategy="adaptive", recent=recent, keep=1.0, drop=1.0)
     return Compactor(s, turns, count, hot)
 
 

@@ -44,6 +44,7 @@ _KNOBS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("keep", (0.5, 0.7, 0.9)),
     ("summary_tokens", (120, 500, 1_000)),
     ("lines", (0.15, 0.3, 0.5)),
+    ("anew", (0.01, 0.02, 0.05)),
     ("similarity", (0.4, 0.6, 0.8)),
     ("recency", (0.1, 0.2, 0.4)),
     ("recency_hours", (1.0, 6.0, 24.0)),
@@ -141,11 +142,11 @@ def _lost(of: Judged) -> str:
     if of.gain < _MARGIN:
         return f"it saves {of.gain:.1%} of the price, and less than {_MARGIN:.0%} is nothing"
     if of.chance > _CHANCE:
-        return f"it is cheaper in {of.cheaper} of {number} sessions and dearer in {of.dearer}, \
-which may be chance"
+        how = f"it is cheaper in {of.cheaper} of {number} sessions and dearer in {of.dearer}"
+        return f"{how}, which may be chance"
     if not _no_worse(of):
-        return f"it misses {of.regret_after:.1%} of what was needed instead of \
-{of.regret_before:.1%}"
+        now = f"it misses {of.regret_after:.1%} of what was needed"
+        return f"{now} instead of {of.regret_before:.1%}"
     return ""
 
 

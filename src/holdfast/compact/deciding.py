@@ -49,12 +49,15 @@ def decide(
     floor: float = 0.0,
 ) -> Left | None:
     """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
-    lines = int(settings.lines * window.room)
+    lines = _room_for_lines(window, settings)
     verdicts = _verdicts(window, settings, max(0, window.room - lines), floor)
     stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
     kept = sum(verdicts[n].tokens for n in stay)
     space = planning.Space(
-        room=max(lines, window.room - kept), lines=lines, span=settings.span_tokens
+        room=max(lines, window.room - kept),
+        lines=lines,
+        span=settings.span_tokens,
+        line=settings.line_tokens,
     )
     shorts = planning.Shorts(room=space.room - lines, count=count, earlier=window.earlier.shorts)
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
@@ -63,6 +66,14 @@ def decide(
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
     return Left(decided=tuple(verdicts), past=past, kept=kept)
+
+
+def _room_for_lines(window: Window, settings: CompactSettings) -> int:
+    """What lines get at least: their share of the room, if so many are needed for what may leave."""
+    spans = sum(chunk.tokens for chunk in window.chunks) // settings.span_tokens + 1
+    lines = len(window.earlier.lines) + len(window.earlier.shorts) + spans
+    needed = planning.lines_room(lines, settings.line_tokens)
+    return min(int(settings.lines * window.room), needed)
 
 
 def _verdicts(

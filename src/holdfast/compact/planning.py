@@ -150,6 +150,8 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     #: lines that can be shown together in so many tokens are one
     span: int
+    #: one line takes so many tokens at most, on the average
+    line: int = 96
 
 
 def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
@@ -169,7 +171,13 @@ def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
     while len(left) > 1 and lines - _MARKS < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
+    lines = min(lines, lines_room(len(left) + len(kept), space.line))
     return _written(left, kept, past.kept, lines, count, visible)
+
+
+def lines_room(count: int, line: int) -> int:
+    """Tokens of so many lines, with what stands around them."""
+    return _MARKS + count * (line + _HANDLE)
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:
