@@ -56,6 +56,8 @@ _LINE = re.compile(r"^(events \d+-\d+): (.*)$", re.MULTILINE)
 _SHORT = re.compile(
     r'<hf:earlier expand="(events \d+-\d+)" note="in short">\n(.*?)\n</hf:', re.DOTALL
 )
+#: an entry of memory that is shown in short
+_ENTRY = re.compile(r"^\[(\d+)\+\] (.*(?:\n  .*)*)$", re.MULTILINE)
 
 _SHARES, _COUNTED = ("pack", "chosen", "any"), ("recovered", "false", "gold back")
 
@@ -251,7 +253,7 @@ def _answered(
     there, kept = window_of
     pack = s.context(question.text, budget=budget, window=window)
     in_pack = judge.in_pack(question.gold, pack)
-    handles = [*_LINE.findall(pack.text), *_SHORT.findall(pack.text)]
+    handles = [found for form in (_LINE, _SHORT, _ENTRY) for found in form.findall(pack.text)]
     alike = likeness(question.text, [said for _, said in handles])
     best = max(range(len(handles)), key=lambda n: (alike[n], n), default=None)
     missing = [place for place in question.gold if place not in in_pack]

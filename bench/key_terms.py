@@ -29,7 +29,7 @@ _RULES: dict[Sort, re.Pattern[str]] = {
         r"`([^`\n]{2,60})`|\"([^\"\n]{2,60})\"|“([^”\n]{2,60})”|(?<!\w)'([^'\n]{2,60})'(?!\w)"
     ),
     "path": re.compile(
-        r"(?<![\w/:.])((?:~|\.{1,2})?/?(?:[\w.@-]+/)+[\w.@-]*\w|[\w-]+\.[a-z]{1,4})(?![\w/(])"
+        r"(?<![\w/:.])((?:~|\.{1,2})?/?(?:[\w.@-]+/)+[\w.@-]*\w|[\w-]+\.[a-z]{1,4})(?![\w/(])(?!\.\w)"
     ),
     "error": re.compile(r"(?<!\w)([A-Z]\w*(?:Error|Exception|Warning|Failure|Fault))(?!\w)"),
     "identifier": re.compile(

@@ -195,6 +195,8 @@ CHANGES: dict[str, Any] = {
 
 #: knobs that show what they do only beside another one
 BESIDE: dict[str, dict[str, Any]] = {
+    "SUMMARIZE_MEDIUM_CHUNKS": {"MIN_CHUNKS_TO_KEEP": 1, "RELEVANCE_CUTOFF": 0.1},
+    "SUMMARY_TARGET_TOKENS": {"MIN_CHUNKS_TO_KEEP": 1, "RELEVANCE_CUTOFF": 0.1},
     "LOG_CURATION": {"CURATION_TRIGGER_PCT": 0.01},
     "THRESHOLD_KEEP": {"RELEVANCE_CUTOFF": 0.1},
     "RELEVANCE_KEEP_THRESHOLD": {"RELEVANCE_CUTOFF": 0.1},

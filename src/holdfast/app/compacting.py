@@ -47,6 +47,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     #: the whole window; None where nobody said
     window: int | None = None
+    #: did the caller name that number?
+    named: bool = False
 
 
 class Compactor:
@@ -101,6 +103,7 @@ class Compactor:
             prompt=prompt,
             now=self._hf.clock.now_ms(),
             room=room.tokens,
+            named=room.named,
         )
         left = decide(asked, self._settings, self._summarize, self._count)
         if left is None:

@@ -237,7 +237,8 @@ class Composer:
             self._shown(epoch, events),
             again=(epoch.position, epoch.asked) == (position, self._asked()),
         )
-        of = replace(of, floor=floor_for(self._wanted.compose, events, later=bool(known.last_pack)))
+        later, query = bool(known.last_pack), self._wanted.query
+        of = replace(of, floor=floor_for(self._wanted.compose, events, query, later=later))
         chooser = Chooser(self._wanted.compose, sheet.count, known.number)
         chosen = chooser.choose_from(
             lambda whole: offered(OF_A_TURN, replace(of, whole=whole)), room

@@ -117,7 +117,8 @@ class _Again:
         self._wanted = wanted
         self._sheet = sheet_for(hf, of, wanted)
         self._known = known_before(hf, of.began if of.begins else of.event)
-        self._floor = floor_for(wanted.compose, of.talk, later=bool(self._known.last_pack))
+        later = bool(self._known.last_pack)
+        self._floor = floor_for(wanted.compose, of.talk, wanted.query, later=later)
         self._turn, self._confidence = rescored(
             of.in_turn, of.said.confidence, of.wanted.recall, wanted.recall
         )

@@ -73,7 +73,9 @@ class SessionCompacting:
         limit = limit_of(hf, window, model)
         room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
-        made = compactor.compact(prompt, Room(tokens=room, window=limit), "asked")
+        made = compactor.compact(
+            prompt, Room(tokens=room, window=limit, named=to is not None), "asked"
+        )
         hf.activity.follow()
         return made
 

@@ -27,6 +27,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     #: tokens that may be left of all of it
     room: int
+    #: did somebody name that number?
+    named: bool = False
     #: a chunk as the window shows it while it stays
     shown: Callable[[Chunk], str] = lambda chunk: chunk.text
 
@@ -84,5 +86,12 @@ def _verdicts(
     alike = scoring.likeness(window.prompt or last, [chunk.text for chunk in chunks])
     alike = [one if one >= floor else 0.0 for one in alike]
     scores = scoring.scores(chunks, alike, window.now, settings)
-    task = strategies.Task(chunks=chunks, scores=tuple(scores), room=room, settings=settings)
-    return strategies.decided(task)
+    return strategies.decided(
+        strategies.Task(
+            chunks=chunks,
+            scores=tuple(scores),
+            room=room,
+            named=window.named,
+            settings=settings,
+        )
+    )

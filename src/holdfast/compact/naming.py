@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from holdfast.model.compactions import Facts
 from holdfast.model.events import Event
 from holdfast.text.entities import entities
-from holdfast.text.extract import cut, keywords, one_line
+from holdfast.text.extract import EMPTY_WORDS, cut, keywords, one_line
 from holdfast.text.markdown import blocks
 from holdfast.text.output import title
 from holdfast.text.spoken import said
@@ -36,10 +36,16 @@ _WRONG = re.compile(
     re.MULTILINE,
 )
 _NAMED_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)\b")
-_FILE = re.compile(r"[\w@~+-]\.[A-Za-z][A-Za-z0-9]{0,7}$")
-_NUMBER = re.compile(r"(?:[A-Za-z_]+[ :=]{1,2})?[$€£]?\d[\d.,:/-]*\d?%?(?: (?:[a-z]{2,12}))?")
+#: how files end; what ends otherwise is a name in some code
+_FILE = re.compile(
+    r"[\w@~+-]\.(?:[a-z][a-z0-9]{0,3}|[A-Z]{1,3}|cmake|csproj|gradle|graphql|ipynb|jinja2?|jsonl|markdown"
+    r"|parquet|patch|plist|prisma|properties|proto|scala|sqlite3?|svelte|swift|tfvars|woff2|xhtml)$"
+)
+_NUMBER = re.compile(r"(?:([A-Za-z_]+)[ :=]{1,2})?([$€£]?\d[\d.,:/-]*\d?%?)(?: ([a-z]{2,12}))?")
 #: a number that says something: of several digits, with a unit, or of something
 _TELLING = re.compile(r"\d.*\d|[^\W\d]")
+#: the end of an element in a page, which is no path
+_CLOSING = re.compile(r"</[A-Za-z][\w:.-]*>")
 _HYPHENED = re.compile(r"(?<![\w/.@-])\w+(?:-\w+)+\.[A-Za-z][A-Za-z0-9]{0,4}(?![\w/-])")
 #: a command as people write it down: a program, then what it is to do; and the marks before one
 _COMMAND = re.compile(r"[a-z][\w.+-]*(?: (?![=:(])\S.*)?")
@@ -91,8 +97,12 @@ def _of(event: Event) -> Facts:
 
 
 def _numbers(text: str) -> Iterator[str]:
+    """The numbers of a text, each with the word that says what it counts."""
     for match in _NUMBER.finditer(text):
-        number = match[0].strip(" .,:/-")
+        before, _, behind = (word or "" for word in match.groups())
+        start = match.start(2 if before.lower() in EMPTY_WORDS else 0)
+        end = match.end(2 if behind.lower() in EMPTY_WORDS else 0)
+        number = text[start:end].strip(" .,:/-")
         if _TELLING.search(number):
             yield number
 
@@ -124,7 +134,7 @@ def _values(value: object) -> Iterator[str]:
 def _names(text: str) -> Iterator[str]:
     """What a text names exactly, line by line: no line is too late to be looked at."""
     seen: set[str] = set()
-    for line in (line[:1_000] for line in text.splitlines()):
+    for line in (_CLOSING.sub(" ", line[:1_000]) for line in text.splitlines()):
         for name in (*entities(line), *_HYPHENED.findall(line)):
             if name not in seen:
                 seen.add(name)
@@ -200,13 +210,15 @@ def lines(
     *,
     beside: Sequence[Facts] = (),
     visible: str = "",
+    enough: int | None = None,
 ) -> list[str]:
     """A line for each span, all of them within a room of tokens.
 
     First every line gets what it names exactly and neither `visible` nor a line before it does, then the
     words that tell it from the others, then what others name too; each time all of them have the same
     room, and what one does not need is the others'. Those `beside` are summarised: theirs are exact
-    names alone, which their summaries, being visible, leave out.
+    names alone, which their summaries, being visible, leave out. Once all of it takes `enough` tokens,
+    no words are added.
     """
     every = [*spans, *beside]
     taken: list[list[str]] = [[] for _ in every]
@@ -216,6 +228,8 @@ def lines(
     exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
     left = room - _fill(exact, taken, room, count)
     words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
+    if enough is not None:
+        left = min(left, max(0, enough - (room - left)))
     left -= _fill(words, taken, left, count)
     _fill([list(_by_turns(of, _EXACT)) for of in spans], taken, left, count)
     return ["; ".join(names) for names in taken]

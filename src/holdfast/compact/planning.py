@@ -150,7 +150,7 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     #: lines that can be shown together in so many tokens are one
     span: int
-    #: one line takes so many tokens at most, on the average
+    #: words are added to what a line names exactly until it has so many tokens, on the average
     line: int = 96
 
 
@@ -171,8 +171,7 @@ def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
     while len(left) > 1 and lines - _MARKS < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
-    lines = min(lines, lines_room(len(left) + len(kept), space.line))
-    return _written(left, kept, past.kept, lines, count, visible)
+    return _written(left, kept, past.kept, replace(space, lines=lines), count, visible)
 
 
 def lines_room(count: int, line: int) -> int:
@@ -204,17 +203,19 @@ def _written(
     lines: Sequence[Span],
     shorts: Sequence[Span],
     kept: tuple[int, ...],
-    room: int,
+    space: Space,
     count: Count,
     visible: str,
 ) -> Past:
     """Every line with its names, every summary with those it leaves out."""
+    room = space.lines
     marks = len(lines) * _HANDLE + len(shorts) * _ALSO + _MARKS
     told = naming.lines(
         [line.facts for line in lines],
         max(0, room - marks),
         count,
         beside=[short.facts for short in shorts],
+        enough=space.line * len(lines),
         visible="\n".join([visible, *(short.text for short in shorts)]),
     )
     most = _TIMES * _CHARS * max(_SHORTEST, room // max(1, len(lines)))

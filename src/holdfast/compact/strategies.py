@@ -1,12 +1,12 @@
 """What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
 
-What always holds, whichever way: what the person said last stays, and so does what is pinned, whatever
-room they take; pinned ones that are too much for the room by themselves are summarised, the oldest
-first. What is important, an instruction of the person or a decision stays, and so do the last chunks,
-unless all of that together does not fit: then the last chunks leave first. The very last is summarised
-at most, and only where it takes most of the room by itself, such as the results of many calls at once.
-A long question alone makes no instruction leave: a part of the room is theirs, whatever stands beside
-them.
+What always holds, whichever way: what the person said last stays, unless somebody named a room that is
+smaller, and so does what is pinned, whatever room they take; pinned ones that are too much for the room
+by themselves are summarised, the oldest first. What is important, an instruction of the person or a
+decision stays, and so do the last chunks, unless all of that together does not fit: then the last chunks
+leave first. The very last is summarised at most, and only where it takes most of the room by itself,
+such as the results of many calls at once. A long question alone makes no instruction leave: a part of
+the room is theirs, whatever stands beside them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .scoring import Score
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
 #: of the room, what is important, decided or an instruction may take beside what always stays
-_BOUND = 0.6
+_BOUND = 0.75
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +36,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[Score, ...]
     #: tokens there are for chunks and summaries of them
     room: int
+    #: somebody named that room: no question takes more than all of it
+    named: bool = False
     settings: CompactSettings
 
 
@@ -146,6 +148,9 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     while pinned and sum(found[n].tokens for n in pinned) > task.room:
         found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
         pinned.pop(0)
+    for n, one in enumerate(found):
+        if task.named and one.why == "asked" and one.tokens > task.room:
+            found[n] = replace(one, verdict="summarize", why="no_room")
     free, bound = _in_order(found, task.room)
     _step_down(found, free, task.room, task.settings)
     held = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)

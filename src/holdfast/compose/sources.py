@@ -16,6 +16,7 @@ from holdfast.model.memories import Memory, plain
 from holdfast.model.packs import Signals
 from holdfast.model.recall import Hit
 from holdfast.text.quoting import quoted
+from holdfast.text.spoken import said
 
 from . import items, saved
 from .choosing import Candidate
@@ -33,6 +34,8 @@ _COLD = 0.2
 _RECENT = 0.2
 #: as exact as scores are written down: what is packed again is packed alike
 _DIGITS = 6
+#: so many of the last events are looked at for what a query says again
+_LATELY = 20
 #: what comes from outside is shown where the question asks for it, and nowhere else
 _TRUSTED = 1
 
@@ -111,16 +114,32 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 Source = Callable[[Situation], Iterator[Candidate]]
 
 
-def floor_for(settings: ComposeSettings, talk: Sequence[Event], *, later: bool) -> float:
+def floor_for(
+    settings: ComposeSettings, talk: Sequence[Event], query: str, *, later: bool
+) -> float:
     """How likely a hit must be: a conversation under way shows most of what it needs itself.
 
     The first context of a session knows nothing but what it is asked for; `talk` ends with what was said
-    or done last, and all of it is before the model's eyes.
+    or done last, and all of it is before the model's eyes. A query that says again what stands there is
+    a step of the model's own work; any other is asked by somebody, whether or not it was recorded.
     """
     if not later or not talk:
         return settings.floor
-    asked = talk[-1].kind == "user_message"
+    asked = talk[-1].kind == "user_message" or not _says_again(query, talk)
     return max(settings.floor, settings.floor_asked if asked else settings.floor_step)
+
+
+def _says_again(query: str, talk: Sequence[Event]) -> bool:
+    """Is most of a query what was said or done lately, line by line? An empty one is."""
+    lines = {line for line in map(plain, query.splitlines()) if line}
+    half = sum(map(len, lines)) / 2
+    asked = [event for event in talk if event.kind == "user_message"]
+    for event in (*asked[-1:], *talk[: -_LATELY - 1 : -1]):
+        if sum(map(len, lines)) <= half:
+            break
+        words = plain(said(event))
+        lines = {line for line in lines if line not in words}
+    return sum(map(len, lines)) <= half
 
 
 # ---- what a turn adds ------------------------------------------------------------------------

@@ -85,8 +85,8 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: and how long that may take together
     model_seconds: Annotated[float, msgspec.Meta(ge=0, le=3_600)] = 60.0
     #: tokens of the lines that name what left: of the room after a compaction, this share at most
-    lines: Share = 0.5
-    #: and of one line on the average: names that tell spans apart, and no more of them
+    lines: Share = 0.6
+    #: words are added to what a line names exactly until it has so many tokens, on the average
     line_tokens: Some = 96
     #: one line stands for so many tokens of what left at most, so that it can be shown whole on request
     span_tokens: Some = 2_000
