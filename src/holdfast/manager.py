@@ -9,7 +9,7 @@
         ctx.compact()
     ctx.session_end()
 
-What it sees is recorded in a session of Holdfast; what leaves is cold and comes back with `recover`.
+What it sees is recorded in a session of Holdfast; what leaves comes back with `recover`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from holdfast.app import hosting, managed
+from holdfast.app import managed
 from holdfast.app.open import locate, opened_in, project_folder
 from holdfast.app.returning import Returning
 from holdfast.capture.origin import person
@@ -100,9 +100,19 @@ class ContextManager:
         its name. `session_id` goes on with an earlier conversation. What is named after memfas is
         taken and not needed: likeness is found without it.
         """
+        hooks = {
+            "get_context": get_context,
+            "set_context": set_context,
+            "get_token_count": get_token_count,
+            "get_messages": get_messages,
+        }
+        for name, hook in hooks.items():
+            if hook is not None and not callable(hook):
+                raise Invalid(f"{name} is a function, not {hook!r:.80}")
         paths = {"LOG_PATH": log_path, "COLD_STORAGE_PATH": cold_storage_path}
         given = {name: os.path.abspath(path) for name, path in paths.items() if path is not None}
         found, chosen = locate(managed.home(memory_path), project)
+        given |= {n: os.path.abspath(more.pop(n)) for n in paths if isinstance(more.get(n), str)}
         tables = managed.turned(config_path, {**given, **more}, "ContextManager")
         chosen, folder = managed.chosen(chosen, tables), project_folder(chosen, found.id)
         if os.path.isdir(folder):
@@ -232,7 +242,6 @@ class ContextManager:
     def recover(self, query: str) -> list[str]:
         """What left and is needed again, verbatim: by a chunk's id, `events 3-9`, or a question."""
         self._at_work().settle()
-        hf, s = self._hf, self._session
         if not isinstance(query, str):
             raise Invalid(f"recover takes a text, not {type(query).__name__}")
         named = _EVENTS.fullmatch(query.strip())
@@ -241,8 +250,7 @@ class ContextManager:
         try:
             return [self.recover_chunk(query).content]
         except NotFound:
-            ids = hosting.found(hf, query, (s.principal, s.agent), _FOUND)
-            return [s.recover(one, prompt=query).content for one in ids]
+            return self._hosting.about(query, _FOUND)
 
     def recover_chunk(self, chunk_id: str) -> Cold:
         """One chunk by its id; NotFound when there is none."""

@@ -85,20 +85,26 @@ def test_a_compaction_keeps_to_its_room_and_its_figures_are_those_of_the_window(
     history: list[Step], window: int, share: int, prompt: str
 ) -> None:
     with told(history) as life:
-        before = life.s.pressure(window=window).tokens
         to = max(150, window // share)
         made = life.s.compact(prompt, to=to, window=window)
         if made is None:
             return
         assert made.tokens_after < made.tokens_before
-        beside = before - made.tokens_before  # what the last context held beside the conversation
-        assert life.s.pressure(window=window).tokens == made.tokens_after + beside
+        assert life.s.pressure(window=window).tokens == made.tokens_after + _beside(life)
         if made.tokens_after > to:
             stays = {"asked", "pinned", "decision", "instruction", "important"}
             kept = [one for one in made.decided[:-1] if one.verdict == "keep"]
             assert {one.why for one in kept} <= stays, "what must stay stays, and nothing else"
             bound = [one.tokens for one in kept if one.why not in ("asked", "pinned")]
             assert sum(bound) <= 0.75 * to
+
+
+def _beside(life: Told) -> int:
+    """What the last context held beside the conversation."""
+    if not life.packs:
+        return 0
+    sections = life.packs[-1][0].receipt.sections
+    return sections["total"].tokens - sections["history"].tokens
 
 
 # ---- nothing leaves for good ------------------------------------------------------------------------

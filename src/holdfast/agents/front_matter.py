@@ -51,11 +51,15 @@ class _Reader:
 
     def workflow(self, name: str) -> Workflow:
         """The values, each of its kind."""
+        if not isinstance(self._values, Mapping):
+            raise Invalid(f"{self._path}:2: front matter is a table of names and values")
         for table, known in _KNOWN.items():
             self._check(table, known)
         self._get("session.type", self._kind)
         on = self._get("session.compaction.checkpoint_on", self._triggers)
         trigger = self._get("memory.generation.trigger", self._triggers)
+        if trigger is not None and len(trigger) != 1:
+            raise self._wrong("memory.generation.trigger", "is one of them, not several")
         return Workflow(
             name=name,
             title=self._get("title", self._text) or "",

@@ -153,6 +153,13 @@ class ColdStorage:
             self._removed([o for o in over if self.path(o) in there and self.path(o) not in stay])
         return Expiry(chunks=tuple(due), dry_run=dry_run)
 
+    def overdue(self, user: str) -> None:
+        """Let run out what is due of a user's; trouble is told, not raised."""
+        try:
+            self.expire(dry_run=False, user=user)
+        except HoldfastError as exc:
+            self._tell(f"what ran out could not be removed; the next session's end will: {exc}")
+
     # ---- copies ----------------------------------------------------------------------------
 
     @property

@@ -45,6 +45,8 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
 
     #: tokens of all that stands for the conversation up to now
     tokens: int
+    #: tokens of what must stay, though that is more
+    hold: int = 0
     #: the whole window; None where nobody said
     window: int | None = None
     #: did the caller name that number?
@@ -94,6 +96,9 @@ class Compactor:
         self, earlier: Past, events: Sequence[Event], prompt: str, room: Room, trigger: str
     ) -> Compaction | None:
         pieces = chunks(events, self._turns.tokens)
+        before = sum(piece.tokens for piece in pieces) + self._size(earlier)
+        if earlier != Past() and before <= room.tokens:
+            return None
         there = {event.event_seq: event for event in events}
         asked = Window(
             chunks=tuple(pieces),
@@ -103,13 +108,13 @@ class Compactor:
             prompt=prompt,
             now=self._hf.clock.now_ms(),
             room=room.tokens,
+            hold=room.hold,
             named=room.named,
         )
         left = decide(asked, self._settings, self._summarize, self._count)
         if left is None:
             return None
         past = compactions.cleaned(self._hf, left.past)
-        before = sum(piece.tokens for piece in pieces) + self._size(earlier)
         after = left.kept + self._size(past)
         if after >= before:
             return None

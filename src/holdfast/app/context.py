@@ -279,6 +279,9 @@ class Composer:
         return self._stands[epoch.id]
 
     def _spoken(self, first: int) -> list[Event]:
+        longer = next((found for begun, found in self._heard.items() if begun <= first), None)
+        if longer is not None:  # as it was then: what is said meanwhile is for the next context
+            return [event for event in longer if event.event_seq >= first]
         if first not in self._heard:
             events = situation.spoken_in(self._s, max(0, first - 1))
             self._heard[first] = [event for event in events if history.spoken(event)]

@@ -86,7 +86,12 @@ class Filling:
         if not why:
             return None
         s, sheet, settings = self._s, self._sheet, self._settings
-        room = Room(tokens=self._bounds.target(settings), window=self._wanted.window)
+        bounds = self._bounds
+        room = Room(
+            tokens=bounds.target(settings),
+            hold=bounds.hold(settings),
+            window=self._wanted.window,
+        )
         saves = band(tokens, self._limit, settings) in LAST_BANDS
         held = sheet.showing.compaction(talk.past) if talk.past else None
         if saves and (held is None or held.strategy != RESTORE):

@@ -24,7 +24,7 @@ from holdfast.views import state as views
 from . import keeping, nested, resuming
 from .bodies import payload
 from .compacting import Compactor, Room
-from .windows import Held, holding, limit_of, turns_for
+from .windows import Held, holding, limit_of, room_in, turns_for
 
 if TYPE_CHECKING:
     from .session import Session
@@ -52,7 +52,7 @@ class SessionFlash:
         turns, count = turns_for(hf, model, limit), hf.counter(model).count
         before = _weighed(s, turns, model)
         saved = _saved(s, before, trigger)
-        room = Room(tokens=int(hf.settings.compact.compact_to * limit), window=limit)
+        room = room_in(limit, hf.settings.compact)
         made = _to_what_is_hot(s, turns, count, hf.settings.compact).compact("", room, _WHAT)
         hf.activity.follow()
         tiers = list(saved.tiers.values())
@@ -180,15 +180,21 @@ def _event(s: Session, checkpoint: str | int) -> Event:
         raise Invalid(f"a checkpoint is known by its id or its event_seq, not {checkpoint!r}")
     whose = (s.principal, s.agent, s.id)
     if event is None or event.erased or (event.user, event.agent, event.session_id) != whose:
-        raise NotFound(
-            f"this session has no checkpoint {checkpoint}; `holdfast session checkpoints` lists them"
-        )
+        raise _no_checkpoint(checkpoint)
     return event
+
+
+def _no_checkpoint(named: str | int) -> NotFound:
+    return NotFound(
+        f"this session has no checkpoint {named}; `holdfast session checkpoints` lists them"
+    )
 
 
 def _read(s: Session, event: Event) -> SavedContext:
     said = payload(s._hf, event)
-    if event.kind != "checkpoint_saved" or "context" not in said:
+    if event.kind != "checkpoint_saved":
+        raise _no_checkpoint(event.event_id)
+    if "context" not in said:
         raise NotFound(
             f"{event.event_id} is a checkpoint of a host; it saved no working context here"
         )

@@ -1,4 +1,4 @@
-"""A window that the host holds, kept small: what leaves is cold, and the host is given the rest.
+"""A window that the host holds, kept small: what leaves comes back, and the host is given the rest.
 
 What always holds: everything that leaves is in the log before the host is given a shorter context; when
 something fails, the host has the context it had; a compaction that would gain nothing is none.
@@ -17,18 +17,16 @@ from holdfast.compact import hosted
 from holdfast.compact.activity import HEALTH
 from holdfast.compact.chunks import Chunk, milliseconds, stays
 from holdfast.compact.deciding import Window, decide
-from holdfast.errors import HoldfastError
 from holdfast.model.compactions import Compaction, Past
 from holdfast.model.events import Event
 
 from . import compactions
-from .cold import EVERY
-from .compacting import known_of
+from .compacting import Room, known_of
 from .looking import Looking, Ours, Seen, spans_of
 from .summarizing import answers, summaries, why_by_rule
 
 if TYPE_CHECKING:
-    from .holdfast import Holdfast
+    pass
 
 #: of the room that is aimed at, conversation gets at least this share, whatever else a host counts
 _LEAST = 0.2
@@ -144,12 +142,17 @@ class Hosting(Looking):
     def _size(self, elements: Sequence[Any]) -> int:
         return sum(self._count(one.text) for one in hosted.pieces(list(elements)))
 
-    def _room(self, used: int, limit: int, seen: Seen) -> int:
-        """Tokens of conversation that may stay: what the host counts beside it counts too."""
+    def _room(self, used: int, limit: int, seen: Seen) -> Room:
+        """Tokens of conversation that may stay: as many as its part in all that the host counts.
+
+        A host may count otherwise than we do, or count what stands beside it; nobody can tell which.
+        """
         settings = self._hf.settings.compact
         target = int(min(settings.compact_to, _BELOW * settings.compact_at) * limit)
-        beside = max(0, used - sum(self._count(one.text) for one in seen.held))
-        return max(target - beside, int(_LEAST * target))
+        ours = sum(self._count(one.text) for one in seen.held)
+        part = ours / max(used, ours, 1)
+        hold = int(part * settings.hold * settings.compact_at * limit)
+        return Room(tokens=max(int(part * target), int(_LEAST * target)), hold=hold, window=limit)
 
     def _pieces(self, seen: Seen) -> list[Piece]:
         """The chunks of a context, in the order in which they were said."""
@@ -177,7 +180,7 @@ class Hosting(Looking):
         events: dict[int, Event],
         seen: Seen,
         prompt: str,
-        room: int,
+        room: Room,
     ) -> Window:
         return Window(
             chunks=tuple(one.chunk for one in pieces),
@@ -185,7 +188,8 @@ class Hosting(Looking):
             earlier=_earlier(seen),
             prompt=prompt,
             now=self._hf.clock.now_ms(),
-            room=room,
+            room=room.tokens,
+            hold=room.hold,
         )
 
     def _shorter(self, seen: Seen, gone: set[int], past: Past) -> list[Any]:
@@ -216,25 +220,3 @@ def _earlier(seen: Seen) -> Past:
         lines=tuple(one.span for one in there if not one.short),
         shorts=tuple(one.span for one in there if one.short),
     )
-
-
-def found(hf: Holdfast, query: str, whose: tuple[str, str], most: int) -> list[str]:
-    """Cold chunks a question is about, the likeliest first."""
-    user, agent = whose
-    cold = hf.cold.list(user=user, agent=agent, limit=EVERY)
-    if not cold:
-        return []
-    try:
-        hits = hf.recall(query, k=50, user=user, agent=agent)
-    except HoldfastError:
-        return []
-    ids: dict[str, None] = {}
-    for hit in hits:
-        event = hit.event
-        if event is None:
-            continue
-        for one in cold:
-            mine = one.session_id == event.session_id and one.first <= event.event_seq <= one.last
-            if mine:
-                ids.setdefault(one.id)
-    return list(ids)[:most]

@@ -115,6 +115,8 @@ class Items:
         """The text, where it is another one, its type and the name it goes by."""
         if kind is not None and not is_item_type(kind):
             raise Invalid(f"a type is one of {', '.join(TYPES)} or a word of yours, not {kind!r}")
+        if kind is not None and kind.upper() in TYPES:
+            kind = kind.upper()
         words = redacted(self._hf, item_given.text(text))
         if not words.strip():
             if before is None:

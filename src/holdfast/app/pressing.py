@@ -72,10 +72,18 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     turns = windows.turns_for(hf, model, limit)
     if shown is None:
         held = windows.holding(s, turns, model)
-        return pressure(held.talk + held.beside, limit, hf.settings.compact, held.growth)
+        asked = _asked(held.events, known)
+        talk = held.talk + held.beside
+        return pressure(talk, limit, hf.settings.compact, held.growth, asked)
     latest = _latest(hf, info, shown.through)
     since = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
-    return pressure(shown.tokens + since, limit, hf.settings.compact, _growth(latest, turns))
+    growth, asked = _growth(latest, turns), _asked(latest, known)
+    return pressure(shown.tokens + since, limit, hf.settings.compact, growth, asked)
+
+
+def _asked(events: Sequence[Event], known: Epochs) -> int:
+    """How often the person spoke since the last compaction."""
+    return sum(e.kind == "user_message" and e.event_seq > known.through for e in events)
 
 
 def _shown(hf: Holdfast, known: Epochs) -> Shown | None:

@@ -6,7 +6,8 @@ comes; words that came back are data, and leave at the next compaction or when n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from holdfast.capture.stamp import fresh_id
@@ -19,14 +20,16 @@ from holdfast.model.compactions import Compaction, Curation, Decided, Past
 from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
-from . import bodies, history
+from . import bodies, compactions, history
 from .cold import EVERY, came_back
 from .compacting import known_of
-from .hosting import Hosting, found
+from .hosting import Hosting
 from .looking import Ours, Seen, brought
 
 #: chunks that may come back at a time
 _MOST = 5
+#: hits that are looked at for them
+_HITS = 50
 
 
 class Returning(Hosting):
@@ -43,7 +46,7 @@ class Returning(Hosting):
         hf, s = self._hf, self._s
         if not prompt.strip() or self._put is None:
             return 0
-        ids = found(hf, prompt, (s.principal, s.agent), _MOST)
+        ids = [one for one in self._gone(prompt, s.id) if isinstance(one, str)][:_MOST]
         if not ids:
             return 0
         seen = self.look()
@@ -73,14 +76,14 @@ class Returning(Hosting):
         return len(fits)
 
     def _cold(self, ids: Sequence[str], prompt: str) -> list[Cold]:
-        """Those of these chunks that left this session for another prompt, and can be read."""
+        """Those of these chunks that left for another prompt, and can be read."""
         read = []
         for chunk_id in ids:
             try:
                 one = self._hf.cold.get(chunk_id, user=self._s.principal, agent=self._s.agent)
             except HoldfastError:
                 continue
-            if one.chunk.session_id == self._s.id and one.chunk.prompt != brief(prompt, LONGEST):
+            if one.chunk.prompt != brief(prompt, LONGEST):
                 read.append(one)
         return read
 
@@ -177,6 +180,41 @@ class Returning(Hosting):
         hf.cold.bring(s.id, s.principal, s.agent)
 
     # ---- on request ------------------------------------------------------------------------
+
+    def about(self, query: str, most: int) -> list[str]:
+        """What left and a question is about, verbatim; half of it from this conversation."""
+        both = zip_longest(self._gone(query, self._s.id), self._gone(query, None))
+        wanted = dict.fromkeys(one for pair in both for one in pair if one is not None)
+        told: list[str] = []
+        for one in list(wanted)[:most]:
+            if isinstance(one, str):
+                told.append(self._s.recover(one, prompt=query).content)
+            else:
+                told += self.recover(one, one)
+        return told
+
+    def _gone(self, query: str, session_id: str | None) -> Iterator[str | int]:
+        """What recall finds of what left: cold chunks; of this session also summarised events."""
+        hf, s = self._hf, self._s
+        try:
+            hits = hf.recall(query, k=_HITS, user=s.principal, agent=s.agent, session_id=session_id)
+        except HoldfastError as exc:
+            hf.tell(f"nothing that left could be looked for: {exc}")
+            return
+        for event in filter(None, (hit.event for hit in hits)):
+            whose = s.principal, s.agent, event.session_id or ""
+            chunk = next(iter(hf.cold.known.holding(whose, [event.event_seq])), None)
+            if chunk is not None:
+                yield chunk.id
+            elif event.session_id == s.id and self._left(event.event_seq):
+                yield event.event_seq
+
+    def _left(self, seq: int) -> bool:
+        """Does a line or a summary of the window stand for this event?"""
+        stands = compactions.standing(self._hf, known_of(self._s))
+        past = stands.past if stands else Past()
+        spans = (*past.lines, *past.shorts)
+        return seq not in past.kept and any(one.first <= seq <= one.last for one in spans)
 
     def recover(self, first: int, last: int) -> list[str]:
         """What was said from one event to another, verbatim; of what is cold it is noted."""

@@ -12,6 +12,7 @@ from holdfast.errors import Conflict, Invalid, NotFound
 from holdfast.model.events import Draft, Event
 from holdfast.model.memories import Memory
 from holdfast.model.sessions import Restored, Scratchpad, SessionInfo, SessionState, SessionStatus
+from holdfast.model.workflows import Workflow
 from holdfast.views import state as views
 from holdfast.views.scratchpad import Scratchpads
 
@@ -55,6 +56,8 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
         #: what the model was given and has not answered to yet
         self.watching: list[citing.Watch] = []
         self._details = {k: v for k, v in (details or {}).items() if v is not None}
+        #: what the file of its workflow said when it could be read last
+        self.workflow: Workflow | None = None
 
     # ---- beginning and end -----------------------------------------------------------------
 
@@ -83,6 +86,7 @@ class Session(SessionRecalling, SessionCompacting, SessionFlash):
         self._unwatched()
         event = self.record("session_ended", {"reason": reason}, origin="system", at=at)
         self._over = True
+        self._hf.cold.overdue(self.principal)
         return event
 
     def switch(self, agent: str, *, at: When = None, **details: Any) -> Session:

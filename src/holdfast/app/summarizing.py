@@ -89,7 +89,10 @@ class ModelSummaries:
             self.why = self.why or "the time is over (compact.model_seconds)"
             self._calls = 0
         elif questions > self._calls:
-            self.why = self.why or "too few calls are left (compact.model_calls)"
+            self.why = self.why or (
+                f"a summary would take {questions} questions, of which {self._calls} are left "
+                "(compact.model_calls), or longer ones (complete.input_tokens)"
+            )
         return questions <= self._calls
 
     def _needed(self, pieces: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.compact import strategies
+from holdfast.compact.pressure import Bounds
 from holdfast.compose import render
 from holdfast.compose.history import Turns
 from holdfast.errors import Invalid
@@ -71,11 +72,11 @@ class SessionCompacting:
         _text("prompt", prompt)
         hf, chosen = s._hf, chosen_by(workflows.compaction(s), strategy)
         limit = limit_of(hf, window, model)
-        room = int(chosen.compact_to * limit) if to is None else _tokens("to", to)
+        room = room_in(limit, chosen)
+        if to is not None:
+            room = Room(tokens=_tokens("to", to), window=limit, named=True)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
-        made = compactor.compact(
-            prompt, Room(tokens=room, window=limit, named=to is not None), "asked"
-        )
+        made = compactor.compact(prompt, room, "asked")
         hf.activity.follow()
         return made
 
@@ -113,6 +114,12 @@ def limit_of(hf: Holdfast, given: int | None, model: str) -> int:
     if known is None and model:
         raise unknown_window(model)
     return known or 2 * compose.history_tokens
+
+
+def room_in(limit: int, settings: CompactSettings) -> Room:
+    """What a compaction of a conversation is to leave that may take a whole window."""
+    bounds = Bounds(limit=limit, history=limit, refill=1.0)
+    return Room(tokens=bounds.target(settings), hold=bounds.hold(settings), window=limit)
 
 
 def _text(name: str, given: Any) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from holdfast.agents.front_matter import workflow
+from holdfast.errors import HoldfastError, Unavailable
 from holdfast.model.compact import CompactSettings
 from holdfast.model.recall import Hit
 from holdfast.model.workflows import Workflow
@@ -32,15 +33,29 @@ _LARGEST = 1 << 20
 
 
 def of(s: Session) -> Workflow:
-    """What the workflow of a session says; nothing where there is none or it has no file."""
-    name, root = _named(s), s._hf.project.root
+    """What the workflow of a session says; nothing where there is none or it has no file.
+
+    A session at work goes on as its file said before, whatever becomes of that.
+    """
+    try:
+        s.workflow = _read(_named(s), s._hf.project.root)
+    except HoldfastError as exc:
+        if s.workflow is None:
+            raise
+        s._hf.tell(f"{exc}; until it is mended, this session goes on as it said before")
+    return s.workflow
+
+
+def _read(name: str, root: str) -> Workflow:
     if not root or not _NAME.fullmatch(name):
         return Workflow(name=name)
     for place in _PLACES:
         path = Path(root) / place.format(name)
-        if path.is_file() and path.stat().st_size <= _LARGEST:
-            text = path.read_text("utf-8", "replace")
-            return workflow(name, text, place.format(name))
+        try:
+            if path.is_file() and path.stat().st_size <= _LARGEST:
+                return workflow(name, path.read_text("utf-8", "replace"), place.format(name))
+        except OSError as exc:
+            raise Unavailable(f"{place.format(name)} cannot be read: {exc.strerror}") from exc
     return Workflow(name=name)
 
 

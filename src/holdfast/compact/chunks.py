@@ -71,8 +71,12 @@ def stays(event: Event) -> str:
         return "important"
     if event.kind == "decision":
         return "decision"
-    by_person = event.kind == "user_message" and event.trust == PERSON
-    return "instruction" if by_person and standing(event.text) else ""
+    return "instruction" if by_person(event) and standing(event.text) else ""
+
+
+def by_person(event: Event) -> bool:
+    """Did the person say it?"""
+    return event.kind == "user_message" and event.trust == PERSON
 
 
 def milliseconds(timestamp: str) -> int:

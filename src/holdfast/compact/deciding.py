@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Decided, Past
@@ -27,6 +28,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     now: int
     #: tokens that may be left of all of it
     room: int
+    #: and that what must stay may take, though the room is smaller
+    hold: int = 0
     #: did somebody name that number?
     named: bool = False
     #: a chunk as the window shows it while it stays
@@ -67,7 +70,15 @@ def decide(
         return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
-    return Left(decided=tuple(verdicts), past=past, kept=kept)
+    return Left(decided=tuple(_as_it_came(verdicts, past)), past=past, kept=kept)
+
+
+def _as_it_came(verdicts: Sequence[Decided], past: Past) -> Iterator[Decided]:
+    """The verdicts as they were carried out: what found no room for a summary was dropped."""
+    for one in verdicts:
+        short = any(span.first <= one.first <= span.last for span in past.shorts)
+        dropped = one.verdict == "summarize" and not short
+        yield replace(one, verdict="drop", why="no_room") if dropped else one
 
 
 def _room_for_lines(window: Window, settings: CompactSettings) -> int:
@@ -91,6 +102,8 @@ def _verdicts(
             chunks=chunks,
             scores=tuple(scores),
             room=room,
+            whole=window.room,
+            hold=window.hold,
             named=window.named,
             settings=settings,
         )

@@ -17,8 +17,15 @@ from holdfast.errors import Invalid
 from holdfast.model.compactions import Span
 from holdfast.text.quoting import quoted
 
-#: what stands between two paragraphs stays with the first
-_PARAGRAPH = re.compile(r".*?(?:\n[ \t]*\n\s*|\Z)", re.DOTALL)
+#: who speaks, at the beginning of a line
+_SPEAKER = (
+    r"(?i:[ \t]*[#*\[]{0,3}[ \t]*(?:user|assistant|human|ai|bot|agent|model|system|developer|tool)\b"
+    r"[^\n:]{0,30}:)"
+)
+#: a paragraph, or what one speaker says of it; what stands behind it stays with it, ours stays whole
+_PARAGRAPH = re.compile(
+    rf"<hf:earlier [^\n]*>\n.*?</hf:earlier>\s*|.*?(?:\n[ \t]*\n\s*|\n(?={_SPEAKER})|\Z)", re.DOTALL
+)
 _BLANK = re.compile(r"\n\s*\n")
 #: the field of an event that says what its element is recognised by
 KNOWN = "known"
@@ -226,5 +233,9 @@ def element(context: Any, text: str) -> Any:
     """A text of ours as an element of a context."""
     if isinstance(context, str):
         return f"{text}\n\n"
-    messages = bool(context) and not any(isinstance(one, str) for one in context)
-    return {"role": "user", "content": text} if messages else text
+    if not context or any(isinstance(one, str) for one in context):
+        return text
+    names = {name for one in context if isinstance(one, Mapping) for name in one}
+    if "text" in names and "content" not in names:
+        return {"role": "user", "text": text} if "role" in names else {"text": text}
+    return {"role": "user", "content": text}

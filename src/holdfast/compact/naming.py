@@ -17,9 +17,12 @@ from holdfast.model.compactions import Facts
 from holdfast.model.events import Event
 from holdfast.text.entities import entities
 from holdfast.text.extract import EMPTY_WORDS, cut, keywords, one_line
+from holdfast.text.instructions import told
 from holdfast.text.markdown import blocks
 from holdfast.text.output import title
 from holdfast.text.spoken import said
+
+from .chunks import by_person
 
 #: names of one sort that are kept of one span
 MOST = 60
@@ -52,8 +55,10 @@ _COMMAND = re.compile(r"[a-z][\w.+-]*(?: (?![=:(])\S.*)?")
 _PROMPT = re.compile(r"^\s*[$%] (?=[a-z])")
 #: what only a command line has: something in backticks, a flag, one program feeding another
 _SHELL = re.compile(r"`([^`\n]+)`|(?<!\S)(--?[A-Za-z][\w-]*)|(\S+ (?:\||&&|>>?) \S+)")
-#: a number of several digits
-_FIGURE = re.compile(r"(?<![\w.])\d[\d.,:]*\d")
+#: a number as a whole, but for those that number the lines of a list
+_FIGURE = re.compile(r"(?<![\w.])(?!(?<=\n)\d+[.)] )\d+(?:[.,:]\d+)*")
+#: what makes a number of digits another one
+_GOES_ON = re.compile(r"[.,:]\d")
 _SHELLS = ("", "bash", "sh", "shell", "console", "zsh")
 #: what begins a line of code, and no command
 _NO_COMMANDS = """
@@ -87,6 +92,7 @@ def _of(event: Event) -> Facts:
         commands=_some(_commands(event, text)),
         errors=_some([*errors, *others]),
         decisions=_some([event.text] if event.kind == "decision" else []),
+        rules=_some(told(event.text) if by_person(event) else []),
         numbers=() if failed else _some(_numbers(text)),
         words=_some(
             word
@@ -112,7 +118,8 @@ def exact(text: str) -> tuple[str, ...]:
     errors = [match[0] for match in _NAMED_ERROR.finditer(text)]
     paths = (name for name in _names(text) if _is_path(name))
     commands = [next(filter(None, found.groups())) for found in _SHELL.finditer(text)]
-    return tuple(dict.fromkeys([*paths, *errors, *_FIGURE.findall(text), *commands, *_told(text)]))
+    figures = _FIGURE.findall(f"\n{text}")
+    return tuple(dict.fromkeys([*paths, *errors, *figures, *commands, *_told(text)]))
 
 
 def _text(event: Event) -> str:
@@ -214,11 +221,11 @@ def lines(
 ) -> list[str]:
     """A line for each span, all of them within a room of tokens.
 
-    First every line gets what it names exactly and neither `visible` nor a line before it does, then the
-    words that tell it from the others, then what others name too; each time all of them have the same
-    room, and what one does not need is the others'. Those `beside` are summarised: theirs are exact
-    names alone, which their summaries, being visible, leave out. Once all of it takes `enough` tokens,
-    no words are added.
+    First every line gets what it names exactly and neither `visible` nor a line before it does, then
+    what the person told to be done from then on, then the words that tell it from the others, then what
+    others name too; each time all of them have the same room, and what one does not need is the others'.
+    Those `beside` are summarised: theirs are exact names alone, which their summaries, being visible,
+    leave out. Once all of it takes `enough` tokens, no words are added.
     """
     every = [*spans, *beside]
     taken: list[list[str]] = [[] for _ in every]
@@ -227,6 +234,8 @@ def lines(
     known: set[str] = set()
     exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
     left = room - _fill(exact, taken, room, count)
+    rules = [_new(of.rules, visible, known) for of in every]
+    left -= _fill(rules, taken, left, count)
     words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
     if enough is not None:
         left = min(left, max(0, enough - (room - left)))
@@ -249,10 +258,12 @@ def _new(names: Iterable[str], visible: str, known: set[str]) -> list[str]:
 
 
 def stands(name: str, text: str) -> bool:
-    """Does a name stand in a text, and not as a part of another word?"""
+    """Does a name stand in a text, and not as a part of another word or number?"""
     place = text.find(name)
     while place >= 0:
         around = text[place - 1 : place] if place else "", text[place + len(name) :][:1]
+        if name[-1].isdigit() and _GOES_ON.match(text, place + len(name)):
+            around = around[0], "0"
         edges = zip(around, (name[0], name[-1]), strict=True)
         if not any(_is_word(beside) and _is_word(edge) for beside, edge in edges):
             return True

@@ -20,6 +20,8 @@ _WORTHWHILE = 0.25
 _HOUR = 3_600_000
 #: a small window keeps so many tokens, if that is no more than this share of what it is compacted at
 _FEW, _SMALL = 1_000, 0.7
+#: what must stay leaves room for what comes: it may take no more of what a conversation may take at all
+_HELD = 0.75
 #: from here on everything is saved before anything leaves
 LAST_BANDS = BANDS[BANDS.index("flash") :]
 #: what a model says and does in one step; each step takes the whole prompt
@@ -56,6 +58,12 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
         share = int(settings.compact_to * most)
         small = min(_FEW, int(_SMALL * settings.compact_at * most))
         return min(max(share, small), int(self.refill * self.history))
+
+    def hold(self, settings: CompactSettings) -> int:
+        """What of it must stay may take so much, though a compaction is to leave less."""
+        most = min(self.limit, settings.flash_tokens or self.limit)
+        share = int(settings.hold * settings.compact_at * most)
+        return min(share, int(_HELD * self.history))
 
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
@@ -120,14 +128,20 @@ def band(tokens: int, limit: int, settings: CompactSettings) -> Band:
 
 
 def pressure(
-    tokens: int, limit: int, settings: CompactSettings, growth: Sequence[int] = ()
+    tokens: int,
+    limit: int,
+    settings: CompactSettings,
+    growth: Sequence[int] = (),
+    turns: int | None = None,
 ) -> Pressure:
-    """The same, with a forecast from what the last turns added."""
+    """The same, with a forecast: from what the last turns added, and how many there were since."""
     next_at = int(settings.compact_at * limit)
     lately = [one for one in growth[-_TURNS:] if one > 0]
     left = None
     if lately:
         left = max(0, next_at - tokens) * len(lately) // sum(lately)
+        if turns is not None and "turns" in settings.triggers:
+            left = min(left, max(0, settings.turns + 1 - turns))
     return Pressure(
         tokens=tokens,
         limit=limit,

@@ -148,11 +148,11 @@ def _runs(events: Sequence[Event]) -> Iterator[tuple[int, list[Event]]]:
             yield run[0][0], [event for _, event in run]
 
 
-def outcome(bounds: Bounds, settings: CompactSettings) -> tuple[float, int, CompactSettings]:
+def outcome(bounds: Bounds, settings: CompactSettings) -> tuple[float, int, int, CompactSettings]:
     """What of settings decides anything in a window: where it is equal, sessions come to the same."""
     over = min(settings.compact_at * bounds.limit, bounds.history + 1.0)
     rest = replace(settings, compact_at=0.0, compact_to=0.0)
-    return over, bounds.target(settings), rest
+    return over, bounds.target(settings), bounds.hold(settings), rest
 
 
 def everything(of: Recorded) -> Lived:
@@ -279,6 +279,7 @@ class _Window:
             prompt="",
             now=milliseconds(events[-1].timestamp),
             room=self._bounds.target(self._settings),
+            hold=self._bounds.hold(self._settings),
         )
         return decide(asked, self._settings, self._means.summarize, self._means.count)
 

@@ -1,12 +1,13 @@
 """What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
 
 What always holds, whichever way: what the person said last stays, unless somebody named a room that is
-smaller, and so does what is pinned, whatever room they take; pinned ones that are too much for the room
-by themselves are summarised, the oldest first. What is important, an instruction of the person or a
-decision stays, and so do the last chunks, unless all of that together does not fit: then the last chunks
-leave first. The very last is summarised at most, and only where it takes most of the room by itself,
-such as the results of many calls at once. A long question alone makes no instruction leave: a part of
-the room is theirs, whatever stands beside them.
+smaller. What is pinned or important, a decision or an instruction of the person stays as long as all of
+that fits what is held for it, which is more than the room; pinned ones that do not fit by themselves are
+summarised, the oldest first. An instruction somewhere in a long text stays as long as there is room, and
+its sentence in a line. The last chunks stay where there is room, which what must stay does not take
+whole; the very last is summarised at most, and only where it takes most of the room by itself, such
+as the results of many calls at once. A long question alone makes no instruction leave: a part of the
+room is theirs, whatever stands beside them.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .scoring import Score
 _SHARE, _LEAST = 0.25, 24
 #: of the room, what is important, decided or an instruction may take beside what always stays
 _BOUND = 0.75
+#: a text of more tokens with an instruction in it is more than that instruction
+_RULE = 200
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +39,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     scores: tuple[Score, ...]
     #: tokens there are for chunks and summaries of them
     room: int
+    #: and for the lines of what leaves, too
+    whole: int = 0
+    #: and that what must stay may take, though the room is smaller
+    hold: int = 0
     #: somebody named that room: no question takes more than all of it
     named: bool = False
     settings: CompactSettings
@@ -144,17 +151,24 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
         )
         for chunk, score, (verdict, why) in zip(task.chunks, task.scores, judged, strict=True)
     ]
+    hold = max(task.room, task.hold)
     pinned = [n for n, one in enumerate(found) if one.why == "pinned"]
-    while pinned and sum(found[n].tokens for n in pinned) > task.room:
+    while pinned and sum(found[n].tokens for n in pinned) > max(hold, task.whole):
         found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
         pinned.pop(0)
     for n, one in enumerate(found):
         if task.named and one.why == "asked" and one.tokens > task.room:
             found[n] = replace(one, verdict="summarize", why="no_room")
-    free, bound = _in_order(found, task.room)
+    free, late, bound = _in_order(found, task.room)
     _step_down(found, free, task.room, task.settings)
-    held = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
-    _step_down(found, bound, max(task.room, held + int(_BOUND * task.room)), task.settings)
+    must = sum(cost(found[n], task.settings) for n in set(bound))
+    _step_down(found, late, min(hold, must + task.room), task.settings)
+    theirs = int(_BOUND * task.room) + sum(
+        cost(one, task.settings) for n, one in enumerate(found) if n not in bound
+    )
+    long = [n for n in bound if found[n].why == "instruction" and found[n].tokens > _RULE]
+    _step_down(found, long, max(task.room, theirs), task.settings)
+    _step_down(found, bound, max(hold, theirs), task.settings)
     return found
 
 
@@ -171,8 +185,8 @@ def _step_down(
         taken += cost(found[n], settings)
 
 
-def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int]]:
-    """Which steps down first: summaries, then what is merely relevant, then what should stay."""
+def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int], list[int]]:
+    """Which steps down first: summaries, then what is merely relevant; the last; what should stay."""
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     summaries = [n for n in by_worth if found[n].verdict == "summarize"]
@@ -182,7 +196,11 @@ def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int]
     giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
     bound = [[n for n, one in enumerate(found) if one.why == why] for why in _STAYS[1:4]]
     # each that is kept steps down twice: to a summary, then out; a giant one that came last only once
-    return [*summaries, *kept, *kept, *late, *late, *giant], [n for of in bound for n in (*of, *of)]
+    return (
+        [*summaries, *kept, *kept],
+        [*late, *late, *giant],
+        [n for of in bound for n in (*of, *of)],
+    )
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves

@@ -21,6 +21,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
     decisions: tuple[str, ...] = ()
+    #: what the person told to be done from then on
+    rules: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
 

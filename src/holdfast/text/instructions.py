@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from holdfast.text.folding import fold
 from holdfast.text.sentences import sentences
@@ -79,7 +80,12 @@ _ASKING = re.compile(r"(?<!ok)(?<!okay)(?<!alright)(?<!please)(?<!right)\s?\?\W*
 
 def standing(text: str) -> bool:
     """Whether a sentence of the text opens as a standing instruction does; a question is none."""
-    return any(map(_tells, sentences(text)[:_SENTENCES_READ]))
+    return next(told(text), None) is not None
+
+
+def told(text: str) -> Iterator[str]:
+    """The sentences of a text that open as standing instructions do."""
+    return filter(_tells, sentences(text)[:_SENTENCES_READ])
 
 
 def _tells(sentence: str) -> bool:

@@ -209,19 +209,27 @@ def show_status(found: SessionStatus) -> None:
         ),
         ("retrieved", "\n".join(found.retrieved) or "nothing"),
         ("last context", found.last_pack or "none"),
-        ("compaction", f"by its host, event {found.compacted}" if found.compacted else "none"),
+        ("compaction", _compacted(found)),
         ("window", _window(found.pressure)),
         ("snapshot", f"event {found.snapshot_seq} of {found.through}"),
     ]
     show.table(("status", ""), [row for row in rows if row[1] != ""])
 
 
+def _compacted(found: SessionStatus) -> str:
+    if found.past:
+        return f"the last one is {found.past}; `holdfast manager status` says what it came to"
+    return f"by its host, event {found.compacted}" if found.compacted else "none"
+
+
 def _window(full: Pressure | None) -> str:
     """How full a window is, and when the next compaction will be."""
     if full is None:
         return ""
-    turns = "" if full.turns_left is None else f", about {show.count(full.turns_left, 'turn')} away"
     used = f"{full.tokens:,} of {full.limit:,} tokens, {full.pct:.0%}, {full.band}"
+    if full.tokens >= full.next_at:
+        return f"{used}; a compaction is due and comes as soon as a new beginning pays"
+    turns = "" if full.turns_left is None else f", about {show.count(full.turns_left, 'turn')} away"
     return f"{used}; next compaction at {full.next_at:,}{turns}"
 
 

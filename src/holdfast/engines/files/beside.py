@@ -40,6 +40,12 @@ def safe(name: str) -> str:
     return f"{_OTHER.sub('-', name.lower()[:60]).strip('-')[:40]}~{known}"
 
 
+def _apart(project: str, folder: str) -> str:
+    """The name of a project's folder where those of other homes may lie, of the same name too."""
+    home = sha256(os.path.realpath(folder).encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{safe(project)}~{home[:8]}"
+
+
 class Beside:
     """One such folder of one project."""
 
@@ -50,7 +56,7 @@ class Beside:
         self._moved = bool(moved)
         self._disk = disk or Disk()
         #: where its files lie
-        self.root = os.path.join(moved, safe(project)) if moved else os.path.join(folder, name)
+        self.root = os.path.join(moved or folder, _apart(project, folder) if moved else name)
 
     def path(self, *names: str, ending: str) -> str:
         """Where a file of these names lies, the last one with this ending."""
