@@ -58,8 +58,9 @@ def decide(
     verdicts = _verdicts(window, settings, max(0, window.room - lines), floor)
     stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
     kept = sum(verdicts[n].tokens for n in stay)
+    short = sum(strategies.cost(one, settings) for one in verdicts if one.verdict == "summarize")
     space = planning.Space(
-        room=max(lines, window.room - kept),
+        room=max(lines + short, window.room - kept),
         lines=lines,
         span=settings.span_tokens,
         line=settings.line_tokens,

@@ -161,7 +161,7 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
             found[n] = replace(one, verdict="summarize", why="no_room")
     free, late, bound = _in_order(found, task.room)
     _step_down(found, free, task.room, task.settings)
-    must = sum(cost(found[n], task.settings) for n in set(bound))
+    must = sum(cost(one, task.settings) for one in found if one.why in _STAYS[1:])
     _step_down(found, late, min(hold, must + task.room), task.settings)
     theirs = int(_BOUND * task.room) + sum(
         cost(one, task.settings) for n, one in enumerate(found) if n not in bound
