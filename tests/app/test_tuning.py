@@ -22,7 +22,7 @@ from tests.recall.replays import Ticking
 
 WINDOW = 3_000
 #: so little is left that everything has to be fetched back
-BAD = "# mine\n[compact]\ncompact_to = 0.01 # little\nrecent = 1\nlines = 0.0\n"
+BAD = '# mine\n[compact]\nstrategy = "token_truncation" # little\nrecent = 1\nlines = 0.0\n'
 
 
 @pytest.fixture(autouse=True)
@@ -107,7 +107,7 @@ def test_what_wins_is_written_and_in_force_and_the_rest_of_the_file_stays(home: 
     for name, value in found.proposal.knobs.items():
         assert getattr(now, name) == value
     text = path.read_text()
-    assert text.startswith("# mine\n[compact]\ncompact_to = ")
+    assert text.startswith("# mine\n[compact]\nstrategy = ")
     assert " # little\n" in text
     assert Path(f"{path}.before-tune").read_text() == BAD
 
@@ -160,11 +160,13 @@ def test_settings_that_changed_meanwhile_are_not_overwritten(home: Path) -> None
 
 
 def test_a_file_that_cannot_be_changed_safely_is_left_alone(home: Path) -> None:
-    path = configured("compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n")
+    path = configured("compact = {strategy = 'token_truncation', recent = 1, lines = 0.0}\n")
     found = tuned(home, apply=True)
     assert found.proposal is not None
     assert "yourself:\n[compact]\n" in found.refused
-    assert path.read_text() == "compact = {compact_to = 0.01, recent = 1, lines = 0.0}\n"
+    assert (
+        path.read_text() == "compact = {strategy = 'token_truncation', recent = 1, lines = 0.0}\n"
+    )
 
 
 # ---- whose sessions, and which window --------------------------------------------------------------

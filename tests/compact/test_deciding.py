@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from holdfast.compact import scoring, strategies
 from holdfast.compact.chunks import chunks
-from holdfast.compact.strategies import Task, cost, decided
+from holdfast.compact.room import Room
+from holdfast.compact.strategies import Task, cost, decided, summary_size
 from holdfast.errors import Invalid
 from holdfast.model.compact import CompactSettings, Strategy
 from holdfast.model.compactions import Decided
@@ -30,7 +31,13 @@ def task(events: list[Event], room: int, strategy: str, prompt: str, recent: int
     chosen = replace(CompactSettings(), strategy=strategy, recent=recent)
     alike = scoring.likeness(prompt, [piece.text for piece in pieces])
     found = scoring.scores(pieces, alike, NOW, chosen)
-    return Task(chunks=tuple(pieces), scores=tuple(found), room=room, settings=chosen)
+    return Task(
+        chunks=tuple(pieces),
+        scores=tuple(found),
+        room=Room.named(room),
+        never=room,
+        settings=chosen,
+    )
 
 
 def size(verdicts: list[Decided], chosen: CompactSettings) -> int:
@@ -84,6 +91,11 @@ def test_what_must_stay_stays_where_there_is_room_for_it(
     assert not asked or asked[-1].verdict == "keep"
 
 
+def asked(of: Task) -> list[int]:
+    """Where the person's last words are."""
+    return [piece.first for piece in of.chunks if piece.turn][-1:]
+
+
 @settings(max_examples=examples(100))
 @given(conversations(), st.integers(0, 400), st.sampled_from(NAMES), texts)
 def test_what_is_pinned_stays_unless_it_is_too_much_by_itself(
@@ -92,7 +104,14 @@ def test_what_is_pinned_stays_unless_it_is_too_much_by_itself(
     given_ = task(events, room, strategy, prompt)
     found = decided(given_)
     pinned = [one for p, one in zip(given_.chunks, found, strict=True) if p.stays == "pinned"]
-    if sum(one.tokens for one in pinned) <= room:
+    assert all(one.verdict != "drop" for one in pinned)
+    others = [p for p in given_.chunks if p.stays in ("decision", "instruction", "important")]
+    beside = [
+        *(summary_size(one.tokens, given_.settings) for one in found if one.first in asked(given_)),
+        *(cost(one, given_.settings) for one in found[-1:]),
+        min(int(0.75 * room), sum(p.tokens for p in others)),
+    ]
+    if sum(one.tokens for one in pinned) + sum(beside) <= room:
         assert all(one.verdict == "keep" for one in pinned)
     else:
         assert sum(one.tokens for one in pinned if one.verdict == "keep") <= room
@@ -133,7 +152,11 @@ def test_thresholds_decide_between_keeping_summarising_and_leaving() -> None:
     parts = [scoring.Score(similarity=x, recency=0, importance=0) for x in (0.7, 0.5, 0.3)]
     pieces.append(replace(pieces[0], id="last"))
     parts.append(scoring.Score(similarity=0, recency=0, importance=0))
-    found = decided(Task(chunks=tuple(pieces), scores=tuple(parts), room=10_000, settings=chosen))
+    roomy = Room.named(10_000)
+    task = Task(
+        chunks=tuple(pieces), scores=tuple(parts), room=roomy, never=10_000, settings=chosen
+    )
+    found = decided(task)
     assert [(one.verdict, one.why) for one in found] == [
         ("keep", "relevant"),
         ("summarize", "between"),

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact.chunks import chunks
 from holdfast.compact.deciding import Window, decide
 from holdfast.compact.planning import Count, Summarize
+from holdfast.compact.room import Room
 from holdfast.compose import history, render
 from holdfast.errors import Conflict
 from holdfast.model.compact import CompactSettings
@@ -27,7 +27,7 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
-from .summarizing import answers, summaries, why_by_rule
+from .summarizing import answers, beside, summaries, why_by_rule
 
 if TYPE_CHECKING:
     from .session import Session
@@ -38,19 +38,6 @@ _MOST_TRIES = 10
 _MOST_EVENTS = 9_000
 #: and the answers of a model that it is made of
 _MOST_ANSWERS = 900
-
-
-class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a window is to hold afterwards."""
-
-    #: tokens of all that stands for the conversation up to now
-    tokens: int
-    #: tokens of what must stay, though that is more
-    hold: int = 0
-    #: the whole window; None where nobody said
-    window: int | None = None
-    #: did the caller name that number?
-    named: bool = False
 
 
 class Compactor:
@@ -97,7 +84,7 @@ class Compactor:
     ) -> Compaction | None:
         pieces = chunks(events, self._turns.tokens)
         before = sum(piece.tokens for piece in pieces) + self._size(earlier)
-        if earlier != Past() and before <= room.tokens:
+        if earlier != Past() and before <= room.aim:
             return None
         there = {event.event_seq: event for event in events}
         asked = Window(
@@ -107,9 +94,7 @@ class Compactor:
             earlier=earlier,
             prompt=prompt,
             now=self._hf.clock.now_ms(),
-            room=room.tokens,
-            hold=room.hold,
-            named=room.named,
+            room=beside(room, self._summarize),
         )
         left = decide(asked, self._settings, self._summarize, self._count)
         if left is None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.compact.pressure import LAST_BANDS, Bounds, Fill, band, due, sent
 from holdfast.model.compactions import RESTORE, Compaction, Curation
@@ -14,7 +15,7 @@ from holdfast.model.events import Event
 
 from . import workflows
 from .assembling import Sheet
-from .compacting import Compactor, Room
+from .compacting import Compactor
 from .flash import flashed
 from .wanting import Wanted
 
@@ -86,12 +87,7 @@ class Filling:
         if not why:
             return None
         s, sheet, settings = self._s, self._sheet, self._settings
-        bounds = self._bounds
-        room = Room(
-            tokens=bounds.target(settings),
-            hold=bounds.hold(settings),
-            window=self._wanted.window,
-        )
+        room = replace(self._bounds.room(settings), window=self._wanted.window)
         saves = band(tokens, self._limit, settings) in LAST_BANDS
         held = sheet.showing.compaction(talk.past) if talk.past else None
         if saves and (held is None or held.strategy != RESTORE):

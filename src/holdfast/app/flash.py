@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact.planning import Count
+from holdfast.compact.room import Room
 from holdfast.compose.history import Turns
 from holdfast.errors import Damaged, Invalid, NotFound
 from holdfast.model.compact import CompactSettings
@@ -23,7 +24,7 @@ from holdfast.views import state as views
 
 from . import keeping, nested, resuming
 from .bodies import payload
-from .compacting import Compactor, Room
+from .compacting import Compactor
 from .windows import Held, holding, limit_of, room_in, turns_for
 
 if TYPE_CHECKING:

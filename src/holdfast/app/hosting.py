@@ -17,13 +17,14 @@ from holdfast.compact import hosted
 from holdfast.compact.activity import HEALTH
 from holdfast.compact.chunks import Chunk, milliseconds, stays
 from holdfast.compact.deciding import Window, decide
+from holdfast.compact.room import Room
 from holdfast.model.compactions import Compaction, Past
 from holdfast.model.events import Event
 
 from . import compactions
-from .compacting import Room, known_of
+from .compacting import known_of
 from .looking import Looking, Ours, Seen, spans_of
-from .summarizing import answers, summaries, why_by_rule
+from .summarizing import answers, beside, summaries, why_by_rule
 
 if TYPE_CHECKING:
     pass
@@ -75,7 +76,8 @@ class Hosting(Looking):
         events = {event.event_seq: event for _, event in seen.events()}
         pieces = self._pieces(seen)
         summarize = summaries(self._s, self._count, self._hf.settings.compact)
-        window = self._window(pieces, events, seen, prompt, self._room(before, limit, seen))
+        room = beside(self._room(before, limit, seen), summarize)
+        window = self._window(pieces, events, seen, prompt, room)
         floor = self._hf.settings.manager.min_score
         left = decide(window, self._hf.settings.compact, summarize, self._count, floor=floor)
         if left is None:
@@ -151,8 +153,10 @@ class Hosting(Looking):
         target = int(min(settings.compact_to, _BELOW * settings.compact_at) * limit)
         ours = sum(self._count(one.text) for one in seen.held)
         part = ours / max(used, ours, 1)
+        aim = max(int(part * target), int(_LEAST * target))
         hold = int(part * settings.hold * settings.compact_at * limit)
-        return Room(tokens=max(int(part * target), int(_LEAST * target)), hold=hold, window=limit)
+        most = int(part * settings.most * limit)
+        return Room(aim=aim, hold=max(aim, hold), most=max(aim, most), window=limit)
 
     def _pieces(self, seen: Seen) -> list[Piece]:
         """The chunks of a context, in the order in which they were said."""
@@ -188,8 +192,7 @@ class Hosting(Looking):
             earlier=_earlier(seen),
             prompt=prompt,
             now=self._hf.clock.now_ms(),
-            room=room.tokens,
-            hold=room.hold,
+            room=room,
         )
 
     def _shorter(self, seen: Seen, gone: set[int], past: Past) -> list[Any]:

@@ -16,9 +16,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.compact import naming
 from holdfast.compact.planning import Count, Summarize, by_rule
+from holdfast.compact.room import Room
 from holdfast.errors import HoldfastError
 from holdfast.model.compact import CompactSettings
 from holdfast.model.complete import Asked
@@ -47,6 +49,8 @@ _SCHEMA = {
 _AROUND = 600
 #: fewer tokens are not worth a question, which takes as many around them
 _WORTH = 200
+#: of what a compaction is to leave, so much is for what a model writes
+_PART = 0.3
 #: a mark of ours in an answer is no summary
 _OURS = ("<hf:", "</hf:")
 
@@ -180,6 +184,13 @@ class ModelSummaries:
             return False
         whole = "\n".join(pieces)
         return all(naming.stands(name, whole) for name in naming.exact(text))
+
+
+def beside(room: Room, summarize: Summarize) -> Room:
+    """Where a model writes summaries, they have a part of the room whatever stays."""
+    if not isinstance(summarize, ModelSummaries):
+        return room
+    return replace(room, short=int(_PART * room.aim))
 
 
 def answers(summarize: Summarize) -> tuple[str, ...]:

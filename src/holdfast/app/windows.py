@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from holdfast.compact import strategies
 from holdfast.compact.pressure import Bounds
+from holdfast.compact.room import Room
 from holdfast.compose import render
 from holdfast.compose.history import Turns
 from holdfast.errors import Invalid
@@ -22,7 +23,7 @@ from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
 from . import cold, compactions, pressing, workflows
-from .compacting import Compactor, Room, known_of, window
+from .compacting import Compactor, known_of, window
 from .wanting import unknown_window
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class SessionCompacting:
         limit = limit_of(hf, window, model)
         room = room_in(limit, chosen)
         if to is not None:
-            room = Room(tokens=_tokens("to", to), window=limit, named=True)
+            room = Room.named(_tokens("to", to), limit)
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
         made = compactor.compact(prompt, room, "asked")
         hf.activity.follow()
@@ -118,8 +119,8 @@ def limit_of(hf: Holdfast, given: int | None, model: str) -> int:
 
 def room_in(limit: int, settings: CompactSettings) -> Room:
     """What a compaction of a conversation is to leave that may take a whole window."""
-    bounds = Bounds(limit=limit, history=limit, refill=1.0)
-    return Room(tokens=bounds.target(settings), hold=bounds.hold(settings), window=limit)
+    bounds = Bounds(limit=limit, history=int(settings.most * limit), refill=1.0)
+    return replace(bounds.room(settings), window=limit)
 
 
 def _text(name: str, given: Any) -> None:

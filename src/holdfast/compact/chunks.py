@@ -14,8 +14,11 @@ import msgspec
 
 from holdfast.model.events import Event
 from holdfast.model.pairs import starts
-from holdfast.text.instructions import standing
+from holdfast.text.instructions import standing, told
 from holdfast.text.spoken import PERSON, said, speaker
+
+#: a longer text is an instruction if so much of it instructs; else its sentences are, in a line
+_SHORT, _MOSTLY = 800, 0.25
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +74,14 @@ def stays(event: Event) -> str:
         return "important"
     if event.kind == "decision":
         return "decision"
-    return "instruction" if by_person(event) and standing(event.text) else ""
+    return "instruction" if by_person(event) and _instructs(event.text) else ""
+
+
+def _instructs(text: str) -> bool:
+    """Is it an instruction, rather than a long text with one somewhere in it?"""
+    if len(text) <= _SHORT:
+        return standing(text)
+    return sum(map(len, told(text))) >= _MOSTLY * len(text)
 
 
 def by_person(event: Event) -> bool:

@@ -14,6 +14,7 @@ from holdfast.model.events import Event
 from . import planning, scoring, strategies
 from .chunks import Chunk
 from .planning import Count, Summarize
+from .room import Room
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,11 +28,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     now: int
     #: tokens that may be left of all of it
-    room: int
-    #: and that what must stay may take, though the room is smaller
-    hold: int = 0
-    #: did somebody name that number?
-    named: bool = False
+    room: Room
     #: a chunk as the window shows it while it stays
     shown: Callable[[Chunk], str] = lambda chunk: chunk.text
 
@@ -55,13 +52,14 @@ def decide(
 ) -> Left | None:
     """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
     lines = _room_for_lines(window, settings)
-    verdicts = _verdicts(window, settings, max(0, window.room - lines), floor)
+    verdicts = _verdicts(window, settings, lines, floor)
     stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
     kept = sum(verdicts[n].tokens for n in stay)
     short = sum(strategies.cost(one, settings) for one in verdicts if one.verdict == "summarize")
+    room = min(max(lines + short, window.room.aim - kept), max(0, window.room.most - kept))
     space = planning.Space(
-        room=max(lines + short, window.room - kept),
-        lines=lines,
+        room=room,
+        lines=min(lines, max(planning.FEWEST, room - short), room),
         span=settings.span_tokens,
         line=settings.line_tokens,
     )
@@ -87,11 +85,11 @@ def _room_for_lines(window: Window, settings: CompactSettings) -> int:
     spans = sum(chunk.tokens for chunk in window.chunks) // settings.span_tokens + 1
     lines = len(window.earlier.lines) + len(window.earlier.shorts) + spans
     needed = planning.lines_room(lines, settings.line_tokens)
-    return min(int(settings.lines * window.room), needed)
+    return min(int(settings.lines * window.room.aim), needed)
 
 
 def _verdicts(
-    window: Window, settings: CompactSettings, room: int, floor: float
+    window: Window, settings: CompactSettings, lines: int, floor: float
 ) -> Sequence[Decided]:
     chunks = window.chunks
     last = next((chunk.text for chunk in reversed(chunks) if chunk.turn), "")
@@ -102,10 +100,8 @@ def _verdicts(
         strategies.Task(
             chunks=chunks,
             scores=tuple(scores),
-            room=room,
-            whole=window.room,
-            hold=window.hold,
-            named=window.named,
+            room=window.room.beside(lines),
+            never=max(0, window.room.most - min(lines, planning.FEWEST)),
             settings=settings,
         )
     )

@@ -221,8 +221,8 @@ def lines(
 ) -> list[str]:
     """A line for each span, all of them within a room of tokens.
 
-    First every line gets what it names exactly and neither `visible` nor a line before it does, then
-    what the person told to be done from then on, then the words that tell it from the others, then what
+    First every line gets what the person told to be done from then on, then what it names exactly and
+    neither `visible` nor a line before it does, then the words that tell it from the others, then what
     others name too; each time all of them have the same room, and what one does not need is the others'.
     Those `beside` are summarised: theirs are exact names alone, which their summaries, being visible,
     leave out. Once all of it takes `enough` tokens, no words are added.
@@ -232,10 +232,10 @@ def lines(
     held = Counter(word for of in spans for word in of.words)
     telling = [replace(of, words=tuple(sorted(of.words, key=held.__getitem__))) for of in spans]
     known: set[str] = set()
-    exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
-    left = room - _fill(exact, taken, room, count)
     rules = [_new(of.rules, visible, known) for of in every]
-    left -= _fill(rules, taken, left, count)
+    left = room - _fill(rules, taken, room, count)
+    exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
+    left -= _fill(exact, taken, left, count)
     words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
     if enough is not None:
         left = min(left, max(0, enough - (room - left)))

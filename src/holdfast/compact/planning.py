@@ -31,10 +31,15 @@ _HANDLE = 14
 _MARKS, _ALSO = 46, 6
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
+#: tokens of the fewest lines that can stand for what left: a single one
+FEWEST = _MARKS + _HANDLE + _SHORTEST
 #: characters of a token, about
 _CHARS = 4
 #: of each sort of names, a line keeps for later so many times what all it shows may take
 _TIMES = 4
+#: new lines get at least this part of what they would get if all were written anew; those that are
+#: written anew take this part of their room
+_FAIR, _REFILL = 0.5, 0.7
 
 
 class Shorts(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,25 +212,37 @@ def _written(
     count: Count,
     visible: str,
 ) -> Past:
-    """Every line with its names, every summary with those it leaves out."""
+    """Every line with its names, every summary with those it leaves out.
+
+    Lines stay as an earlier compaction wrote them, for what begins alike is cached, until there is no
+    room for the others beside them; then all are written anew, and leave room for some more.
+    """
     room = space.lines
     marks = len(lines) * _HANDLE + len(shorts) * _ALSO + _MARKS
+    left = max(0, room - marks)
+    stand = [n for n, line in enumerate(lines) if line.text]
+    taken = sum(count(lines[n].text) for n in stand)
+    if taken and left - taken < _FAIR * left * (1 - len(stand) / len(lines)):
+        stand, taken, left = [], 0, int(_REFILL * left)
+    fresh = [n for n in range(len(lines)) if n not in stand]
     told = naming.lines(
-        [line.facts for line in lines],
-        max(0, room - marks),
+        [lines[n].facts for n in fresh],
+        left - taken,
         count,
         beside=[short.facts for short in shorts],
-        enough=space.line * len(lines),
-        visible="\n".join([visible, *(short.text for short in shorts)]),
+        enough=space.line * len(fresh),
+        visible="\n".join(
+            [visible, *(short.text for short in shorts), *(lines[n].text for n in stand)]
+        ),
     )
     most = _TIMES * _CHARS * max(_SHORTEST, room // max(1, len(lines)))
+    made = list(lines)
+    for n, text in zip(fresh, told, strict=False):
+        made[n] = replace(made[n], text=text, facts=_fewer(made[n].facts, most))
     return Past(
-        lines=tuple(
-            replace(of, text=text, facts=_fewer(of.facts, most))
-            for of, text in zip(lines, told, strict=False)
-        ),
+        lines=tuple(made),
         shorts=tuple(
-            replace(of, names=names) for of, names in zip(shorts, told[len(lines) :], strict=True)
+            replace(of, names=names) for of, names in zip(shorts, told[len(fresh) :], strict=True)
         ),
         kept=kept,
     )

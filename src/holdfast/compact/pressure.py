@@ -12,6 +12,7 @@ from holdfast.model.compactions import BANDS, Band, Pressure
 from holdfast.model.events import Event
 
 from .chunks import milliseconds
+from .room import Room
 
 #: the growth of so many turns says how fast a window fills
 _TURNS = 10
@@ -20,8 +21,6 @@ _WORTHWHILE = 0.25
 _HOUR = 3_600_000
 #: a small window keeps so many tokens, if that is no more than this share of what it is compacted at
 _FEW, _SMALL = 1_000, 0.7
-#: what must stay leaves room for what comes: it may take no more of what a conversation may take at all
-_HELD = 0.75
 #: from here on everything is saved before anything leaves
 LAST_BANDS = BANDS[BANDS.index("flash") :]
 #: what a model says and does in one step; each step takes the whole prompt
@@ -59,11 +58,14 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
         small = min(_FEW, int(_SMALL * settings.compact_at * most))
         return min(max(share, small), int(self.refill * self.history))
 
-    def hold(self, settings: CompactSettings) -> int:
-        """What of it must stay may take so much, though a compaction is to leave less."""
-        most = min(self.limit, settings.flash_tokens or self.limit)
-        share = int(settings.hold * settings.compact_at * most)
-        return min(share, int(_HELD * self.history))
+    def room(self, settings: CompactSettings) -> Room:
+        """What of it a compaction is to leave, and what may stay though that is more."""
+        limit = min(self.limit, settings.flash_tokens or self.limit)
+        hold = min(
+            int(settings.hold * settings.compact_at * limit), int(self.refill * self.history)
+        )
+        aim = self.target(settings)
+        return Room(aim=aim, hold=max(aim, hold), most=max(aim, self.history))
 
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:

@@ -37,6 +37,7 @@ from .deciding import Left, Window, decide
 from .needing import Places, stands_in, used
 from .planning import Count, Summarize
 from .pressure import Bounds, Fill, due
+from .room import Room
 
 #: what a model says and does in one step; each step takes the whole prompt
 _STEPS = ("model_message", "tool_call")
@@ -148,11 +149,11 @@ def _runs(events: Sequence[Event]) -> Iterator[tuple[int, list[Event]]]:
             yield run[0][0], [event for _, event in run]
 
 
-def outcome(bounds: Bounds, settings: CompactSettings) -> tuple[float, int, int, CompactSettings]:
+def outcome(bounds: Bounds, settings: CompactSettings) -> tuple[float, Room, CompactSettings]:
     """What of settings decides anything in a window: where it is equal, sessions come to the same."""
     over = min(settings.compact_at * bounds.limit, bounds.history + 1.0)
     rest = replace(settings, compact_at=0.0, compact_to=0.0)
-    return over, bounds.target(settings), bounds.hold(settings), rest
+    return over, bounds.room(settings), rest
 
 
 def everything(of: Recorded) -> Lived:
@@ -278,8 +279,7 @@ class _Window:
             earlier=self._past,
             prompt="",
             now=milliseconds(events[-1].timestamp),
-            room=self._bounds.target(self._settings),
-            hold=self._bounds.hold(self._settings),
+            room=self._bounds.room(self._settings),
         )
         return decide(asked, self._settings, self._means.summarize, self._means.count)
 

@@ -1,13 +1,12 @@
 """What leaves a window, by several ways of deciding; the receipt says of each chunk what and why.
 
-What always holds, whichever way: what the person said last stays, unless somebody named a room that is
-smaller. What is pinned or important, a decision or an instruction of the person stays as long as all of
-that fits what is held for it, which is more than the room; pinned ones that do not fit by themselves are
-summarised, the oldest first. An instruction somewhere in a long text stays as long as there is room, and
-its sentence in a line. The last chunks stay where there is room, which what must stay does not take
-whole; the very last is summarised at most, and only where it takes most of the room by itself, such
-as the results of many calls at once. A long question alone makes no instruction leave: a part of the
-room is theirs, whatever stands beside them.
+What always holds, whichever way: all of it fits what the window can show. What is pinned and what the
+person said last never leave; where they are too much for the window the question is summarised, then
+the largest pinned ones. What is important, a decision or an instruction of the person stays as long as
+there is room beside them, the smallest longest; a part of the room is theirs whatever stands beside
+them. The last chunks, and what is worth keeping, stay as long as all of it takes no more than what is
+held for that; the very last is summarised at most, and only where it takes most of the room by itself,
+such as the results of many calls at once.
 """
 
 from __future__ import annotations
@@ -22,14 +21,17 @@ from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Decided, Verdict
 
 from .chunks import Chunk
+from .room import Room
 from .scoring import Score
 
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
 #: of the room, what is important, decided or an instruction may take beside what always stays
 _BOUND = 0.75
-#: a text of more tokens with an instruction in it is more than that instruction
-_RULE = 200
+#: of all that can be shown, they leave so much to what comes
+_HELD = 0.75
+#: the strategy whose summaries have half of the room, whatever stays beside them
+SUMMARIES = "recursive_summarization"
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,14 +39,10 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
 
     chunks: tuple[Chunk, ...]
     scores: tuple[Score, ...]
-    #: tokens there are for chunks and summaries of them
-    room: int
-    #: and for the lines of what leaves, too
-    whole: int = 0
-    #: and that what must stay may take, though the room is smaller
-    hold: int = 0
-    #: somebody named that room: no question takes more than all of it
-    named: bool = False
+    #: what there is for chunks and summaries of them, beside the lines of what leaves
+    room: Room
+    #: and what never leaves may take, where those lines are as few as can be
+    never: int
     settings: CompactSettings
 
 
@@ -94,7 +92,7 @@ def sliding_window(task: Task) -> list[_Judged]:
 def token_truncation(task: Task) -> list[_Judged]:
     """The latest that fit stay."""
     found: list[_Judged] = []
-    left = task.room
+    left = task.room.aim
     for chunk in reversed(task.chunks):
         left -= chunk.tokens
         found.append(("keep", "fits") if left >= 0 else ("drop", "over_budget"))
@@ -110,7 +108,7 @@ STRATEGIES: dict[str, Callable[[Task], list[_Judged]]] = {
     "adaptive": adaptive,
     "sliding_window": sliding_window,
     "token_truncation": token_truncation,
-    "recursive_summarization": recursive_summarization,
+    SUMMARIES: recursive_summarization,
 }
 
 
@@ -151,25 +149,55 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
         )
         for chunk, score, (verdict, why) in zip(task.chunks, task.scores, judged, strict=True)
     ]
-    hold = max(task.room, task.hold)
-    pinned = [n for n, one in enumerate(found) if one.why == "pinned"]
-    while pinned and sum(found[n].tokens for n in pinned) > max(hold, task.whole):
-        found[pinned[0]] = replace(found[pinned[0]], verdict="summarize", why="no_room")
-        pinned.pop(0)
-    for n, one in enumerate(found):
-        if task.named and one.why == "asked" and one.tokens > task.room:
-            found[n] = replace(one, verdict="summarize", why="no_room")
-    free, late, bound = _in_order(found, task.room)
-    _step_down(found, free, task.room, task.settings)
-    must = sum(cost(one, task.settings) for one in found if one.why in _STAYS[1:])
-    _step_down(found, late, min(hold, must + task.room), task.settings)
-    theirs = int(_BOUND * task.room) + sum(
-        cost(one, task.settings) for n, one in enumerate(found) if n not in bound
-    )
-    long = [n for n in bound if found[n].why == "instruction" and found[n].tokens > _RULE]
-    _step_down(found, long, max(task.room, theirs), task.settings)
-    _step_down(found, bound, max(hold, theirs), task.settings)
+    room, settings = task.room, task.settings
+    free = [n for n, one in enumerate(found) if one.why not in _STAYS]
+    by_worth = sorted(free, key=lambda n: (found[n].score, n))
+    short = [n for n in by_worth if found[n].verdict == "summarize"]
+    worth = [n for n in by_worth if found[n].verdict == "keep"]
+    bound = _largest(found, ("decision", "instruction", "important"))
+    always = [*_largest(found, ("asked",)), *_largest(found, ("pinned",))]
+    must = sum(found[n].tokens for n in (*bound, *always))
+    stay = sum(one.tokens for one in found if one.why in _STAYS)
+    some = room.aim // 2 if settings.strategy == SUMMARIES else room.short
+    _step_down(found, short, min(room.most, max(room.aim, min(stay, room.hold) + some)), settings)
+    _step_down(found, [*worth, *worth], room.hold, settings)
+    some = min(some, sum(cost(found[n], settings) for n in short))
+    held = min(room.most, max(room.hold, must + room.aim) + some)
+    _step_down(found, _late(found, room.aim), held, settings)
+    _shorten(task, found, always, bound)
+    _step_down_bound(task, found, bound)
     return found
+
+
+def _shorten(task: Task, found: list[Decided], always: Sequence[int], bound: Sequence[int]) -> None:
+    """What never leaves takes less where it does not fit beside a part for what should stay."""
+    beside = min(int(_BOUND * task.room.aim), sum(found[n].tokens for n in bound))
+    for n in always:
+        there = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
+        if there + beside > task.never:
+            found[n] = replace(found[n], verdict="summarize", why="no_room")
+
+
+def _late(found: Sequence[Decided], room: int) -> list[int]:
+    """The last chunks, the oldest of them out before the next; the very last is summarised at most."""
+    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
+    end = len(found) - 1
+    giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
+    return [*(n for n in late for _ in range(2)), *giant]
+
+
+def _step_down_bound(task: Task, found: list[Decided], bound: Sequence[int]) -> None:
+    """What should stay: the largest first."""
+    room, settings = task.room, task.settings
+    beside = sum(cost(one, settings) for n, one in enumerate(found) if n not in bound)
+    theirs = min(task.never, int(_BOUND * room.aim) + beside)
+    _step_down(found, [*bound, *bound], max(int(_HELD * room.most), theirs), settings)
+
+
+def _largest(found: Sequence[Decided], why: Sequence[str]) -> list[int]:
+    """Those that stay for these reasons, the largest first."""
+    there = [n for n, one in enumerate(found) if one.why in why]
+    return sorted(there, key=lambda n: (-found[n].tokens, n))
 
 
 def _step_down(
@@ -183,24 +211,6 @@ def _step_down(
         taken -= cost(found[n], settings)
         found[n] = _lower(found[n], settings)
         taken += cost(found[n], settings)
-
-
-def _in_order(found: Sequence[Decided], room: int) -> tuple[list[int], list[int], list[int]]:
-    """Which steps down first: summaries, then what is merely relevant; the last; what should stay."""
-    free = [n for n, one in enumerate(found) if one.why not in _STAYS]
-    by_worth = sorted(free, key=lambda n: (found[n].score, n))
-    summaries = [n for n in by_worth if found[n].verdict == "summarize"]
-    kept = [n for n in by_worth if found[n].verdict == "keep"]
-    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
-    end = len(found) - 1
-    giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
-    bound = [[n for n, one in enumerate(found) if one.why == why] for why in _STAYS[1:4]]
-    # each that is kept steps down twice: to a summary, then out; a giant one that came last only once
-    return (
-        [*summaries, *kept, *kept],
-        [*late, *late, *giant],
-        [n for of in bound for n in (*of, *of)],
-    )
 
 
 #: why something stays whatever it is worth; when there is no room at all, what stands first leaves
