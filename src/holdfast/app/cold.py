@@ -13,8 +13,6 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
 from holdfast.capture.layout import COLD
 from holdfast.capture.stamp import timestamp
 from holdfast.compact.cold import copy_of, decoded, encoded
@@ -22,7 +20,6 @@ from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
 from holdfast.model.cold import Cold, ColdChunk, Expiry
 from holdfast.model.events import Draft, Event
-from holdfast.model.packs import Shown
 from holdfast.views.view import within
 
 from . import left, sessions
@@ -31,7 +28,6 @@ from .cold_rows import ColdRows
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
-    from .session import Session
 
 #: chunks of a list
 _MOST = 1_000
@@ -321,44 +317,6 @@ def _ran_out(of: left.Left) -> Draft:
         # two who let it run out at the same time say it once
         event_id=f"evt_expired_{sha256(known).hexdigest()[:40]}",
     )
-
-
-def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) -> Cold:
-    """A chunk by its id; written down, because what is asked for was dropped too soon."""
-    found = hf.cold.get(chunk_id, user=whose[0], agent=whose[1])
-    hf.record([came_back(found.chunk, prompt, "asked")])
-    hf.activity.follow()
-    return replace(found, chunk=hf.cold.find(chunk_id, *whose))
-
-
-def came_back(chunk: ColdChunk, prompt: str, how: str, pack: str = "") -> Draft:
-    """That a chunk was needed again: asked for, or by itself in a context."""
-    said = {
-        "chunk": chunk.id,
-        "compaction": chunk.compaction,
-        "how": how,
-        "score": chunk.score,
-        "prompt": prompt,
-        "tokens": chunk.tokens,
-    }
-    return Draft(
-        type="chunk_recovered",
-        payload={**said, "pack": pack} if pack else said,
-        origin="system",
-        session_id=chunk.session_id,
-        agent=chunk.agent,
-        user=chunk.user,
-        sources=(chunk.id,),
-    )
-
-
-def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: str) -> None:
-    """Write down which cold chunks of a session a context brought back."""
-    hf = s._hf
-    seqs = [one.seq for one in shown if one.kind == "turn" and not one.project]
-    back = hf.cold.known.holding((s.principal, s.agent, s.id), seqs) if seqs else []
-    if back:
-        hf.record([came_back(one, prompt, "auto", pack) for one in back])
 
 
 def _newest(hf: Holdfast) -> str:

@@ -27,10 +27,10 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting, weighing
 from .assembling import Sheet
-from .cold import came_back_by_itself
 from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
+from .recovering import came_back_by_itself, noted
 from .showing import Showing
 from .situation import Seen, Standing
 from .wanting import Wanted
@@ -71,10 +71,10 @@ class Composer:
         pack, first = handed_out(self._s, self._wanted, made)
         if self._overtaken(known.last_pack, position, first):
             return None
-        elsewhere(self._s, made.chosen.shown)
-        if made.epoch.past:
-            came_back_by_itself(self._s, made.chosen.shown, self._wanted.query, pack.id)
-        self._s.watching.append(citing.Watch(_given(made.found, made.chosen.shown)))
+        s, shown = self._s, made.chosen.shown
+        noted(self._hf, lambda: elsewhere(s, shown))
+        noted(self._hf, lambda: came_back_by_itself(s, shown, self._wanted.query, pack.id))
+        s.watching.append(citing.Watch(_given(made.found, shown)))
         return pack
 
     def _made(self, known: Epochs) -> Assembled:

@@ -21,10 +21,11 @@ from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
 from . import bodies, compactions, history
-from .cold import EVERY, came_back
+from .cold import EVERY
 from .compacting import known_of
 from .hosting import Hosting
 from .looking import Ours, Seen, brought
+from .recovering import came_back
 
 #: chunks that may come back at a time
 _MOST = 5
@@ -64,7 +65,7 @@ class Returning(Hosting):
                 room -= size
         if not fits:
             return 0
-        hf.record([came_back(one.chunk, prompt, "auto") for one, _ in fits])
+        hf.record([came_back(hf, one.chunk, prompt, "auto") for one, _ in fits])
         elements = [one.given for one in seen.held]
         place = self._before_the_last(seen)
         new = [hosted.element(seen.context, text) for _, text in fits]
