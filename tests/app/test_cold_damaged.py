@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 import holdfast
+from holdfast.app.rebuild import rebuild
 from holdfast.model.cold import ColdChunk
-from tests.app.test_cold import dropped, talk
+from tests.app.test_cold import dropped, files, talk
 from tests.faults.disks import HookedDisk
+from tests.faults.logs import subject
 from tests.recall.replays import Ticking
 
 #: the log is read again and again here; whoever reads it is warned each time
@@ -31,13 +33,15 @@ def hf(tmp_path: Path) -> Iterator[holdfast.Holdfast]:
 def damaged(hf: holdfast.Holdfast, which: Which) -> holdfast.Holdfast:
     """The same project with some lines of its log damaged, opened again."""
     hf.close()
-    log = Path(hf.folder) / "events.ndjson"
-    lines = log.read_bytes().splitlines(keepends=True)
-    hit = [n for n, line in enumerate(lines) if which(json.loads(line))]
+    hit = 0
+    for log in Path(hf.folder).glob("events*.ndjson"):
+        lines = log.read_bytes().splitlines(keepends=True)
+        for n, line in enumerate(lines):
+            if which(json.loads(line)):
+                lines[n] = line[:40] + b"#" * 20 + line[60:]
+                hit += 1
+        log.write_bytes(b"".join(lines))
     assert hit
-    for n in hit:
-        lines[n] = lines[n][:40] + b"#" * 20 + lines[n][60:]
-    log.write_bytes(b"".join(lines))
     return again(hf)
 
 
@@ -147,3 +151,95 @@ def test_what_comes_back_from_another_session_of_the_agent_is_logged(
     lines = hf.activity.read("recovery")
     assert (chunk.id, "long") in {(one["chunk_id"], one["session_id"]) for one in lines}
     assert hf.cold.find(chunk.id, "ana", "coder").recovered
+
+
+# ---- copies ------------------------------------------------------------------------------------
+
+
+def test_an_edited_copy_is_not_taken_for_what_the_log_said(hf: holdfast.Holdfast) -> None:
+    _, chunk = looked_into(hf)
+    whole, path = hf.cold.get(chunk.id), Path(hf.cold.path(chunk))
+    said = json.loads(path.read_bytes())
+    said["parts"][0]["payload"]["tool"] = "rm"
+    said["tokens"] = 1
+    path.write_text(json.dumps(said))
+    with damaged(hf, event(chunk.id)) as later:
+        found = later.cold.get(chunk.id)
+        assert found.parts == ()
+        assert (found.content, found.sha256) == (whole.content, whole.sha256)
+        assert "part of its copy" in found.note
+
+
+def test_a_copy_of_an_earlier_version_is_read_and_made_anew(hf: holdfast.Holdfast) -> None:
+    _, chunk = looked_into(hf)
+    whole, path = hf.cold.get(chunk.id), Path(hf.cold.path(chunk))
+    now = path.read_bytes()
+    said = json.loads(now)
+    del said["record_sha256"]
+    before = json.dumps(said).encode()
+    path.write_bytes(before)
+    assert hf.cold.get(chunk.id).note == ""
+    assert path.read_bytes() == now
+    path.write_bytes(before)
+    hf.cold.rebuild()
+    assert path.read_bytes() == now
+    path.write_bytes(before)
+    with damaged(hf, event(chunk.id)) as later:
+        assert later.cold.get(chunk.id).parts == whole.parts
+
+
+# ---- a rebuild ---------------------------------------------------------------------------------
+
+
+def test_a_rebuild_keeps_the_copies_of_a_compaction_that_cannot_be_read(
+    hf: holdfast.Holdfast,
+) -> None:
+    _, chunk = looked_into(hf)
+    before = {path: path.read_bytes() for path in files(hf)}
+    (Path(hf.cold.path(chunk)).parent / ".torn.tmp").write_bytes(b"{")
+    with damaged(hf, lambda said: said["event_id"] == chunk.id or compacted(said)) as later:
+        rebuild(later)
+        assert {path: path.read_bytes() for path in files(later)} == before
+        assert not list(Path(later.cold.folder).rglob("*.tmp"))
+        assert any("all there is" in notice for notice in later.notices)
+        s = later.session(agent="coder", session_id="long")
+        s.context("quokka zanzibar setting", window=8_000)
+        assert Path(later.cold.path(chunk)).read_bytes() == before[Path(later.cold.path(chunk))]
+        asked = next(one for one in later.events() if one.kind == "user_message")
+        later.log.erase([asked.event_id], subject=subject("x1", [asked.event_id]))
+        assert not files(later)
+
+
+def test_a_rebuild_removes_a_copy_that_says_what_was_erased(hf: holdfast.Holdfast) -> None:
+    other, chunk = dropped(hf)[:2]
+    path = Path(hf.cold.path(chunk))
+    kept = path.read_bytes()
+    hf.log.erase([chunk.id], subject=subject("x1", [chunk.id]))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(kept)  # out of a backup
+    with damaged(hf, event(other.id)) as later:
+        rebuild(later)
+        assert not path.exists()
+
+
+def test_what_later_compactions_dropped_stays_cold_when_one_cannot_be_read(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="long")
+    made = []
+    for _ in range(4):
+        talk(s, 8)
+        made.append(s.compact("database indexes", to=300, window=3_000))
+    before, copies = hf.cold.list("long"), files(hf)
+    lost = made[1]
+    assert lost is not None
+    pressure = s.pressure(window=3_000)
+    with damaged(hf, event(lost.id)) as later:
+        rebuild(later)
+        assert later.cold.list("long") == [one for one in before if one.compaction_id != lost.id]
+        assert files(later) == copies
+        assert any(lost.id in notice for notice in later.notices)
+        again_ = later.session(agent="coder", session_id="long")
+        assert again_.pressure(window=3_000) == pressure
+        talk(again_, 8)
+        assert again_.compact("database indexes", to=300, window=3_000) is not None
