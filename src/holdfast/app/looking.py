@@ -282,10 +282,8 @@ class Looking:
         there = {one.text.strip() for one in held}
         if found.after != known_of(self._s).past or not set(spans_of(found.past)) <= there:
             return
-        stay = set(found.past.kept)
-        gone = [one.event_id for _, one in self._known if one.event_seq not in stay]
         made = replace(found, id=fresh_id("evt"), tokens_after=self.used())
-        self._write(made, gone)
+        self._write(made, [one for one in event.sources if one != found.after])
         self._hf.cold.take(made.id)
         self._hf.activity.follow()
 
