@@ -27,6 +27,7 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
+from .quoting import said_as
 from .summarizing import answers, summaries, why_by_rule
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Compactor:
         ids = [event.event_id for event in events if event.event_seq not in kept]
         ids = [*ids, *left_before(self._hf, earlier, made.past)][:_MOST_EVENTS]
         ids += answers(self._summarize)[:_MOST_ANSWERS]
+        asked = said_as(self._hf, events, made.prompt)
         self._hf.record(
             [
                 Draft(
@@ -159,7 +161,7 @@ class Compactor:
                     agent=s.agent,
                     user=s.principal,
                     event_id=made.id,
-                    sources=tuple(filter(None, (made.after, *ids))),
+                    sources=tuple(dict.fromkeys(filter(None, (made.after, asked, *ids)))),
                 )
             ]
         )

@@ -30,7 +30,8 @@ from .assembling import Sheet
 from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
-from .recovering import came_back_by_itself, noted
+from .quoting import said_as
+from .recovering import Need, came_back_by_itself, noted
 from .showing import Showing
 from .situation import Seen, Standing
 from .wanting import Wanted
@@ -68,12 +69,16 @@ class Composer:
         """The context, written down and handed out; None when another one was faster."""
         known, position = self._known()
         made = self._made(known)
-        pack, first = handed_out(self._s, self._wanted, made)
+        query = self._wanted.query
+        said_by = said_as(self._hf, self._shown_talk(made.epoch), query)
+        pack, first = handed_out(self._s, self._wanted, made, said_by)
         if self._overtaken(known.last_pack, position, first):
             return None
         s, shown = self._s, made.chosen.shown
         noted(self._hf, lambda: elsewhere(s, shown))
-        noted(self._hf, lambda: came_back_by_itself(s, shown, self._wanted.query, pack.id))
+        noted(
+            self._hf, lambda: came_back_by_itself(s, shown, Need(query, "auto", said_by), pack.id)
+        )
         s.watching.append(citing.Watch(_given(made.found, shown)))
         return pack
 

@@ -23,6 +23,7 @@ from holdfast.model.events import Event
 from . import compactions
 from .compacting import Room, known_of, left_before
 from .looking import Looking, Ours, Seen, spans_of
+from .quoting import said_as
 from .summarizing import answers, summaries, why_by_rule
 
 if TYPE_CHECKING:
@@ -109,7 +110,11 @@ class Hosting(Looking):
             decided=(*left.gone, *verdicts),
             by_rule=why_by_rule(summarize),
         )
-        also = [*left_before(self._hf, window.earlier, past), *answers(summarize)]
+        also = [
+            said_as(self._hf, events.values(), prompt),
+            *left_before(self._hf, window.earlier, past),
+            *answers(summarize),
+        ]
         return self._done(seen, shorter, made, also)
 
     def _done(

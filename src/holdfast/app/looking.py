@@ -246,13 +246,13 @@ class Looking:
         """Say what is about to be handed over, so that whoever goes on knows it again."""
         said = compactions.said(self._hf, made, self._hf.settings.compact)
         payload = {"signal": BEGUN, **said}
-        sources = filter(None, (made.after, *gone))
+        sources = filter(None, dict.fromkeys((made.after, *gone)))
         self._hf.record([self._draft("signal_observed", payload, sources=sources)])
 
     def _write(self, made: Compaction, gone: Sequence[str]) -> None:
         """The compaction; from here on the window is as it says."""
         said = compactions.said(self._hf, made, self._hf.settings.compact)
-        sources = filter(None, (made.after, *gone))
+        sources = filter(None, dict.fromkeys((made.after, *gone)))
         self._hf.record([self._draft("compacted", said, sources=sources, event_id=made.id)])
         if known_of(self._s).past != made.id:
             raise Conflict("somebody else compacted this session at the same time; try again")

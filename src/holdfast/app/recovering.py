@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -19,26 +19,40 @@ from holdfast.model.packs import Shown
 from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
+from .quoting import said_as
+from .situation import spoken_in
+
 if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
+
+
+class Need(NamedTuple):
+    """What something that left was needed for."""
+
+    prompt: str
+    #: asked for, or found (`auto`)
+    how: str
+    #: the event that says the prompt, if one does
+    said: str = ""
 
 
 def recover(s: Session, chunk_id: str, prompt: str) -> Cold:
     """A chunk by its id; written down, because what is asked for was dropped too soon."""
     hf, whose = s._hf, (s.principal, s.agent)
     found = hf.cold.get(chunk_id, user=s.principal, agent=s.agent)
-    noted(hf, lambda: hf.record([came_back(hf, found.chunk, prompt, "asked")]))
+    asked = said_as(hf, spoken_in(s, 0), prompt) if prompt else ""
+    noted(hf, lambda: hf.record([came_back(hf, found.chunk, Need(prompt, "asked", asked))]))
     hf.activity.follow()
     return replace(found, chunk=hf.cold.find(chunk_id, *whose))
 
 
-def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: str) -> None:
+def came_back_by_itself(s: Session, shown: Sequence[Shown], need: Need, pack: str) -> None:
     """Write down which cold chunks of this user's agent a context brought back."""
     hf = s._hf
     back = _cold_ones(s, shown)
     if back:
-        hf.record([came_back(hf, one, prompt, "auto", pack) for one in back])
+        hf.record([came_back(hf, one, need, pack) for one in back])
 
 
 def _cold_ones(s: Session, shown: Sequence[Shown]) -> list[ColdChunk]:
@@ -65,17 +79,17 @@ def noted(hf: Holdfast, write: Callable[[], object]) -> None:
         hf.tell(f"what came back could not be written down: {exc}")
 
 
-def came_back(hf: Holdfast, chunk: ColdChunk, prompt: str, how: str, pack: str = "") -> Draft:
+def came_back(hf: Holdfast, chunk: ColdChunk, need: Need, pack: str = "") -> Draft:
     """That a chunk was needed again: asked for, or by itself in a context."""
     said = {
         "chunk": chunk.id,
         "compaction": chunk.compaction,
-        "how": how,
+        "how": need.how,
         "score": chunk.score,
-        "prompt": brief(prompt, LONGEST),
+        "prompt": brief(need.prompt, LONGEST),
         "tokens": chunk.tokens,
     }
-    of = (chunk.id, chunk.compaction_id)  # damage may have taken the event, never mind which
+    of = [one for one in (chunk.id, chunk.compaction_id) if hf.log.find(one) is not None][:1]
     return Draft(
         type="chunk_recovered",
         payload={**said, "pack": pack} if pack else said,
@@ -83,5 +97,5 @@ def came_back(hf: Holdfast, chunk: ColdChunk, prompt: str, how: str, pack: str =
         session_id=chunk.session_id,
         agent=chunk.agent,
         user=chunk.user,
-        sources=tuple(one for one in of if hf.log.find(one) is not None)[:1],
+        sources=tuple(dict.fromkeys(filter(None, (*of, need.said)))),
     )

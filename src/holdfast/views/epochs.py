@@ -46,10 +46,14 @@ class EpochView(PerSession):
         if event.kind == "compacted":
             changed = _compacted(known, event, said)
             return NOTHING if changed is known else {key: changed}
-        if not follows(event, known.last_pack):
+        if event.origin != "system":
             return NOTHING
         shown = shown_in(said.get("shown"))
         number = max([known.number, *(one.number + 1 for one in shown)])
+        if not follows(
+            event, known.last_pack
+        ):  # its numbers stay taken: one before it may be erased
+            return {key: replace(known, number=number)} if number > known.number else NOTHING
         if event.kind == "epoch_started":
             epochs = _begun(known.epochs, event, said, shown)
             return {key: replace(known, epochs=epochs, number=number)}
