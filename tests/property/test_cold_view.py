@@ -54,16 +54,14 @@ told = st.lists(
 
 def entries(told: list[tuple[str, dict[str, Any]]], foreign: set[int]) -> list[Entry]:
     """The history of one session; some of it was brought along by others."""
-    made, past = [], ""
+    made, past, seen = [], "", {""}
     for n, (kind, given_) in enumerate(told):
         said = dict(given_)
         mine = n not in foreign
         if kind == "compacted":
             said["follows"] = past if said["follows"] == "right" else said["follows"]
-            if mine and said["by"] == "host":
-                past = ""
-            elif mine and said["by"] == "holdfast" and said["follows"] == past:
-                past = f"evt-{n}"
+            if mine:
+                past = _past(past, seen, f"evt-{n}", said)
         else:
             said["compaction"] = n + 1 + said["compaction"]
         made.append(
@@ -96,16 +94,14 @@ def test_what_is_cold_is_what_the_compactions_that_count_dropped(
         for one in row.chunks
     }
     expected: dict[tuple[int, str], tuple[str | None, str | None]] = {}
-    past = ""
+    past, seen = "", {""}
     for n, event in enumerate(events):
         said: dict[str, Any] = event.payload
         if n in foreign:
             continue
-        if event.kind == "compacted" and said["by"] == "host":
-            past = ""
-        elif event.kind == "compacted":
-            if said["by"] == "holdfast" and said["follows"] == past:
-                past = event.event_id
+        if event.kind == "compacted":
+            past = _past(past, seen, event.event_id, said)
+            if past == event.event_id:
                 for one in _read(said["decided"]):
                     expected[event.event_seq, one] = (None, None)
         elif isinstance(said["chunk"], str):
@@ -117,6 +113,20 @@ def test_what_is_cold_is_what_the_compactions_that_count_dropped(
                 else:
                     expected[key] = (back, gone or event.timestamp)
     assert found == expected
+
+
+def _past(past: str, seen: set[str], event_id: str, said: dict[str, Any]) -> str:
+    """The compaction that counts behind one: it follows the last, or one that nobody ever saw."""
+    follows = said["follows"]
+    new = isinstance(follows, str) and len(follows) <= 200 and follows not in seen
+    fits = follows == past or new
+    seen.add(event_id)
+    if said["by"] == "host":
+        return ""
+    if said["by"] != "holdfast" or not fits:
+        return past
+    seen.add(follows)
+    return event_id
 
 
 def _read(given_: Any) -> list[str]:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.app.bodies import payload
+from holdfast.app.compacting import summed
 from holdfast.app.expanding import whole
+from holdfast.app.windows import holding, turns_for
 from holdfast.compose.history import spoken
 from holdfast.model.events import Event
 from holdfast.text.quoting import quoted
@@ -123,6 +125,19 @@ def test_every_byte_that_left_comes_back_as_it_was(history: list[Step], window: 
                 inside = [there[n] for n in _within(one.first, one.last, there)]
                 if one.verdict == "drop" and inside:
                     _recovered(hf, s, one.id, inside)
+
+
+@settings(max_examples=examples(30), phases=AS_FOUND)
+@given(histories, windows)
+def test_what_is_not_in_the_window_nor_summarised_is_cold(history: list[Step], window: int) -> None:
+    with told([*history, Step("compact", 6, "deploy", window)]) as life:
+        hf, s = life.hf, life.s
+        held = holding(s, turns_for(hf, "", window))
+        stays = {event.event_seq for event in held.events} | set(summed(held.past))
+        cold = hf.cold.list("s", limit=10_000)
+        assert len({one.id for one in cold}) == len(cold)
+        left = {event.event_seq for event in life.events() if spoken(event)} - stays
+        assert left <= {seq for one in cold for seq in range(one.first, one.last + 1)}
 
 
 def _within(first: int, last: int, there: dict[int, Event]) -> list[int]:

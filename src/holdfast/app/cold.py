@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -17,21 +16,20 @@ from msgspec.structs import replace
 
 from holdfast.capture.layout import COLD
 from holdfast.capture.stamp import timestamp
-from holdfast.compact.cold import copy_of, decoded, encoded
+from holdfast.compact.cold import copy_of, decoded, encoded, readable
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
 from holdfast.model.cold import Cold, ColdChunk, Expiry
 from holdfast.model.events import Draft, Event
-from holdfast.model.packs import Shown
 from holdfast.views.view import within
 
 from . import left, sessions
 from .bodies import pieces
 from .cold_rows import ColdRows
+from .strays import Strays
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
-    from .session import Session
 
 #: chunks of a list
 _MOST = 1_000
@@ -96,7 +94,8 @@ class ColdStorage:
             kept, expected = self._kept(chunk), encoded(copy)
             if kept != expected:
                 what = "missing" if kept is None else "damaged"
-                note = _both(note, f"its copy was {what}; this is what the log says")
+                if not _says(kept, expected):
+                    note = _both(note, f"its copy was {what}; this is what the log says")
                 self._written({self.path(chunk): expected}, generation)
         return Cold(
             chunk=chunk, content=copy.content, sha256=copy.sha256, parts=copy.parts, note=note
@@ -195,23 +194,50 @@ class ColdStorage:
         there = set(self._files.files(session_id))
         self._bring(self.known.dropped_by(event), set(), only_missing=False)
         again = self.known.brought_back(event)
-        for one in again:
-            self._remove(self.place(session_id, one))
+        self._let_go({self.place(session_id, one) for one in again} & there)
         before = [one for one in self.known.dropped_before(event) if one.id not in again]
         if any(self.path(one) not in there for one in before if one.living):
             self.bring(session_id, event.user or "", event.agent)
 
     def rebuild(self, progress: Callable[[int], None] | None = None) -> int:
-        """Make every copy anew that is not what the log says, remove what is none; how many are kept."""
+        """Make every copy anew that is not what the log says, remove what is none; how many are kept.
+
+        One that nobody asks for stays where it may be all there is.
+        """
         there = list(self.known.chunks(""))
         wanted = there if self._hf.settings.compact.cold else []
         files = set(self._files.files())
         kept = self._bring(wanted, files, only_missing=False, progress=progress)
-        for path in files:
-            if path not in kept and path.endswith((".jsonl", ".tmp")):
-                with suppress(HoldfastError):
-                    self._files.remove(path)
-        return len(kept)
+        over = {path for path in files - kept if path.endswith((".jsonl", ".tmp"))}
+        drafts = {path for path in over if path.endswith(".tmp")}
+        strays, back = Strays(self._hf), {self.path(one) for one in there if one.back}
+        for path in drafts:
+            self._remove(path)
+        stay = self._let_go((over - drafts) & back)
+        stay |= self._let_go(over - drafts - back, strays.may_go)
+        for lost in self.known.lost():
+            self._tell(
+                f"the compaction {lost} cannot be read any more; what it dropped is not listed as "
+                "cold, and expands by its handles"
+            )
+        return len(kept | stay)
+
+    def _let_go(
+        self, paths: Iterable[str], may_go: Callable[[bytes], bool] | None = None
+    ) -> set[str]:
+        """Remove copies that nobody needs any more; those that stay, which is told."""
+        may_go, stay = may_go or Strays(self._hf).shown, set()
+        for path in paths:
+            if may_go(self._read(path) or b""):
+                self._remove(path)
+            else:
+                stay.add(path)
+        if stay:
+            self._tell(
+                f"{len(stay)} copies in {self.folder} stay though no compaction asks for them: the "
+                "log is damaged, and they may be all there is; see `holdfast verify`"
+            )
+        return stay
 
     def _bring(
         self,
@@ -225,7 +251,7 @@ class ColdStorage:
         generation = self._hf.log.head().generation
         living = [one for one in chunks if one.living]
         stay = {self.path(one) for one in living}
-        over = [one for one in chunks if not one.living and self.path(one) in there]
+        over = [one for one in chunks if one.expired and self.path(one) in there]
         self._removed([one for one in over if self.path(one) not in stay])
         kept = (
             {path for one in living if (path := self.path(one)) in there} if only_missing else set()
@@ -280,8 +306,11 @@ class ColdStorage:
             self.notices.append(text)
 
     def _kept(self, chunk: ColdChunk) -> bytes | None:
+        return self._read(self.path(chunk))
+
+    def _read(self, path: str) -> bytes | None:
         try:
-            return self._files.get(self.path(chunk))
+            return self._files.get(path)
         except HoldfastError:
             return b""
 
@@ -289,8 +318,11 @@ class ColdStorage:
 
     def _from_copy(self, chunk: ColdChunk) -> Cold:
         """What its copy says, or what is left, where the log is damaged."""
-        copy = decoded(self._kept(chunk) or b"")
-        note = "the log is damaged there; this is what its copy says"
+        kept = self._kept(chunk) or b""
+        copy, note = decoded(kept), "the log is damaged there; this is what its copy says"
+        if copy is None and (words := readable(kept)) is not None:
+            copy = replace(words, parts=())
+            note = "the log is damaged there and part of its copy; these are the words of the copy"
         if copy is None or (copy.chunk_id, copy.session_id) != (chunk.id, chunk.session_id):
             there = [one for one in left.read(self._hf, chunk).events if not one.erased]
             if not there:
@@ -323,44 +355,6 @@ def _ran_out(of: left.Left) -> Draft:
     )
 
 
-def recover(hf: Holdfast, chunk_id: str, whose: tuple[str, str], prompt: str) -> Cold:
-    """A chunk by its id; written down, because what is asked for was dropped too soon."""
-    found = hf.cold.get(chunk_id, user=whose[0], agent=whose[1])
-    hf.record([came_back(found.chunk, prompt, "asked")])
-    hf.activity.follow()
-    return replace(found, chunk=hf.cold.find(chunk_id, *whose))
-
-
-def came_back(chunk: ColdChunk, prompt: str, how: str, pack: str = "") -> Draft:
-    """That a chunk was needed again: asked for, or by itself in a context."""
-    said = {
-        "chunk": chunk.id,
-        "compaction": chunk.compaction,
-        "how": how,
-        "score": chunk.score,
-        "prompt": prompt,
-        "tokens": chunk.tokens,
-    }
-    return Draft(
-        type="chunk_recovered",
-        payload={**said, "pack": pack} if pack else said,
-        origin="system",
-        session_id=chunk.session_id,
-        agent=chunk.agent,
-        user=chunk.user,
-        sources=(chunk.id,),
-    )
-
-
-def came_back_by_itself(s: Session, shown: Sequence[Shown], prompt: str, pack: str) -> None:
-    """Write down which cold chunks of a session a context brought back."""
-    hf = s._hf
-    seqs = [one.seq for one in shown if one.kind == "turn" and not one.project]
-    back = hf.cold.known.holding((s.principal, s.agent, s.id), seqs) if seqs else []
-    if back:
-        hf.record([came_back(one, prompt, "auto", pack) for one in back])
-
-
 def _newest(hf: Holdfast) -> str:
     """The time of the last event; empty where there is none."""
     after = max(0, hf.log.head().event_seq - 1)
@@ -379,6 +373,12 @@ def _paused(now: str, newest: str) -> str:
     if clock - last > _PATIENCE:
         return f"the clock says {now}, more than 30 days past the newest event, {newest}"
     return ""
+
+
+def _says(kept: bytes | None, expected: bytes) -> bool:
+    """Does a copy say the same, though an earlier version wrote it?"""
+    copy = decoded(kept or b"")
+    return copy is not None and encoded(copy) == expected
 
 
 def _both(one: str, other: str) -> str:

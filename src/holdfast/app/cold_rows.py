@@ -73,6 +73,11 @@ class ColdRows:
         row = self.of(event)
         return () if row is None else self._whole(row).back
 
+    def lost(self) -> list[str]:
+        """The compactions that others follow and that the log cannot show any more."""
+        rows = self._hf.views.read(lambda reading: list(reading.rows(_VIEW, "")))
+        return [row.lost for row in rows if row.lost]
+
     def holding(self, whose: Whose, seqs: Iterable[int]) -> list[ColdChunk]:
         """The living chunks of a session that these events lie in, what was dropped last first."""
         generation = self._hf.log.head().generation

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact.chunks import chunks
 from holdfast.compact.deciding import Window, decide
-from holdfast.compact.planning import Count, Summarize
+from holdfast.compact.planning import Count, Summarize, let_go
 from holdfast.compact.room import Room
 from holdfast.compose import history, render
 from holdfast.errors import Conflict
@@ -27,15 +27,19 @@ from holdfast.views.view import session_key
 
 from . import compactions, situation
 from .history import at
+from .quoting import said_as
 from .summarizing import answers, beside, summaries, why_by_rule
 
 if TYPE_CHECKING:
+    from .holdfast import Holdfast
     from .session import Session
 
 #: so often another compaction of the same session may be faster
 _MOST_TRIES = 10
 #: one compaction names every event it takes in as its source; what is beyond waits for the next
 _MOST_EVENTS = 9_000
+#: of what is new it takes in so many at least, however much may leave with earlier summaries
+_FEWEST_EVENTS = 1_000
 #: and the answers of a model that it is made of
 _MOST_ANSWERS = 900
 
@@ -66,7 +70,8 @@ class Compactor:
             known = known_of(self._s)
             stands = compactions.standing(self._hf, known)
             earlier, through = (stands.past, stands.through) if stands else (Past(), 0)
-            events = window(self._s, replace(known, through=through), earlier)[:_MOST_EVENTS]
+            most = max(_FEWEST_EVENTS, _MOST_EVENTS - len(summed(earlier)))
+            events = window(self._s, replace(known, through=through), earlier)[:most]
             made = self._made(earlier, events, prompt, room, trigger)
             if made is None:
                 return None
@@ -74,7 +79,7 @@ class Compactor:
             if first is not None:
                 first()
                 first = None
-            if self._recorded(made, events):
+            if self._recorded(made, events, earlier):
                 self._hf.cold.take(made.id)
                 return made
         raise Conflict("this session is compacted all the time; try again")
@@ -116,7 +121,7 @@ class Compactor:
             tokens_after=after,
             window=room.window,
             past=past,
-            decided=left.decided,
+            decided=(*left.gone, *left.decided),
             by_rule=why_by_rule(self._summarize),
         )
 
@@ -124,11 +129,13 @@ class Compactor:
         parts = [part for _, part in render.past(past)]
         return self._count(render.text_of(parts)) if parts else 0
 
-    def _recorded(self, made: Compaction, events: Sequence[Event]) -> bool:
+    def _recorded(self, made: Compaction, events: Sequence[Event], earlier: Past) -> bool:
         """Write it down; False when another one was faster and this one does not count."""
         s, kept = self._s, set(made.past.kept)
         ids = [event.event_id for event in events if event.event_seq not in kept]
+        ids = [*ids, *left_before(self._hf, earlier, made.past)][:_MOST_EVENTS]
         ids += answers(self._summarize)[:_MOST_ANSWERS]
+        asked = said_as(self._hf, events, made.prompt)
         self._hf.record(
             [
                 Draft(
@@ -139,11 +146,22 @@ class Compactor:
                     agent=s.agent,
                     user=s.principal,
                     event_id=made.id,
-                    sources=tuple(filter(None, (made.after, *ids))),
+                    sources=tuple(dict.fromkeys(filter(None, (made.after, asked, *ids)))),
                 )
             ]
         )
         return known_of(s).past == made.id
+
+
+def summed(past: Past) -> list[int]:
+    """The places of the events that summaries stand for."""
+    return sorted({seq for span in past.shorts for one in span.chunks for seq in one.seqs})
+
+
+def left_before(hf: Holdfast, earlier: Past, past: Past) -> list[str]:
+    """The events that summaries stood for which stand there no more: they are cold with them."""
+    seqs = {seq for one in let_go(earlier, past) for seq in one.seqs}
+    return [event.event_id for event in at(hf, sorted(seqs))]
 
 
 def known_of(s: Session) -> Epochs:

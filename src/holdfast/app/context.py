@@ -27,10 +27,11 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting, weighing
 from .assembling import Sheet
-from .cold import came_back_by_itself
 from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
+from .quoting import said_as
+from .recovering import Need, came_back_by_itself, noted
 from .showing import Showing
 from .situation import Seen, Standing
 from .wanting import Wanted
@@ -68,13 +69,17 @@ class Composer:
         """The context, written down and handed out; None when another one was faster."""
         known, position = self._known()
         made = self._made(known)
-        pack, first = handed_out(self._s, self._wanted, made)
+        query = self._wanted.query
+        said_by = said_as(self._hf, self._shown_talk(made.epoch), query)
+        pack, first = handed_out(self._s, self._wanted, made, said_by)
         if self._overtaken(known.last_pack, position, first):
             return None
-        elsewhere(self._s, made.chosen.shown)
-        if made.epoch.past:
-            came_back_by_itself(self._s, made.chosen.shown, self._wanted.query, pack.id)
-        self._s.watching.append(citing.Watch(_given(made.found, made.chosen.shown)))
+        s, shown = self._s, made.chosen.shown
+        noted(self._hf, lambda: elsewhere(s, shown))
+        noted(
+            self._hf, lambda: came_back_by_itself(s, shown, Need(query, "auto", said_by), pack.id)
+        )
+        s.watching.append(citing.Watch(_given(made.found, shown)))
         return pack
 
     def _made(self, known: Epochs) -> Assembled:

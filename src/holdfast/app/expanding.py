@@ -138,12 +138,23 @@ def _meant(s: Session, ref: str) -> _Whole:
         event = hf.log.find(lines[1])
     if event is None and _BODY.fullmatch(name):
         event = next((one for one in hf.events() if _keeps(one, name) and _may_see(s, one)), None)
+    if event is None and (copy := _copied(s, name)) is not None:
+        return copy
     if event is None or event.erased or not _may_see(s, event):
         raise NotFound(f"there is nothing {name!r} here to expand")
     if event.event_id == name or lines is None:
         fixes = shown.beside if shown is not None and shown.kind == "error" else ()
         return _said(hf, ref, name, event, fixes)
     return _lines(hf, name, event, lines, shown.span if shown is not None else ())
+
+
+def _copied(s: Session, name: str) -> _Whole | None:
+    """What left and the log cannot show any more, as its copy has it."""
+    try:
+        found = s._hf.cold.get(name, user=s.principal, agent=s.agent)
+    except (Damaged, NotFound):
+        return None
+    return _Whole(ref=name, id=name, text=quoted(found.content), note=found.note)
 
 
 def _may_see(s: Session, event: Event) -> bool:

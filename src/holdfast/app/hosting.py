@@ -22,8 +22,9 @@ from holdfast.model.compactions import Compaction, Past
 from holdfast.model.events import Event
 
 from . import compactions
-from .compacting import known_of
+from .compacting import known_of, left_before
 from .looking import Looking, Ours, Seen, spans_of
+from .quoting import said_as
 from .summarizing import answers, beside, summaries, why_by_rule
 
 if TYPE_CHECKING:
@@ -108,20 +109,25 @@ class Hosting(Looking):
             tokens_after=max(0, before - saved),
             window=limit,
             past=past,
-            decided=tuple(verdicts),
+            decided=(*left.gone, *verdicts),
             by_rule=why_by_rule(summarize),
         )
-        return self._done(seen, shorter, made, answers(summarize))
+        also = [
+            said_as(self._hf, events.values(), prompt),
+            *left_before(self._hf, window.earlier, past),
+            *answers(summarize),
+        ]
+        return self._done(seen, shorter, made, also)
 
     def _done(
-        self, seen: Seen, shorter: Sequence[Any], made: Compaction, answered: Sequence[str]
+        self, seen: Seen, shorter: Sequence[Any], made: Compaction, also: Sequence[str]
     ) -> Made:
-        """Say it, hand it over, write it down; `answered` are the events of a model's summaries."""
+        """Say it, hand it over, write it down; `also` are further events that it is made of."""
         stay = set(made.past.kept)
         events = seen.events()
         gone = [event.event_id for _, event in events if event.event_seq not in stay]
         left = [seen.held[n].text for n, event in events if event.event_seq not in stay]
-        gone += answered
+        gone += also
         self._begin(made, gone)
         self._hand_over(seen, shorter, spans_of(made.past), left)
         try:

@@ -14,6 +14,7 @@ from holdfast.compact.cold import copy_of
 from holdfast.errors import Damaged, Erased
 from holdfast.model.cold import ColdChunk, Copy
 from holdfast.model.events import Damage, Event
+from holdfast.views.transcript import SPOKEN
 
 from .bodies import pieces
 
@@ -63,6 +64,7 @@ def _run(
         for one in active:
             of = one.chunk
             mine = of.first <= seq <= of.last and found.session_id == of.session_id
+            mine = mine and found.kind in SPOKEN  # not a compaction between a call and its result
             if mine and found.event_id in gone[of.compaction_id]:
                 one.events.append(found)
         yield from [one for one in active if one.chunk.last <= seq]

@@ -246,13 +246,13 @@ class Looking:
         """Say what is about to be handed over, so that whoever goes on knows it again."""
         said = compactions.said(self._hf, made, self._hf.settings.compact)
         payload = {"signal": BEGUN, **said}
-        sources = filter(None, (made.after, *gone))
+        sources = filter(None, dict.fromkeys((made.after, *gone)))
         self._hf.record([self._draft("signal_observed", payload, sources=sources)])
 
     def _write(self, made: Compaction, gone: Sequence[str]) -> None:
         """The compaction; from here on the window is as it says."""
         said = compactions.said(self._hf, made, self._hf.settings.compact)
-        sources = filter(None, (made.after, *gone))
+        sources = filter(None, dict.fromkeys((made.after, *gone)))
         self._hf.record([self._draft("compacted", said, sources=sources, event_id=made.id)])
         if known_of(self._s).past != made.id:
             raise Conflict("somebody else compacted this session at the same time; try again")
@@ -282,10 +282,8 @@ class Looking:
         there = {one.text.strip() for one in held}
         if found.after != known_of(self._s).past or not set(spans_of(found.past)) <= there:
             return
-        stay = set(found.past.kept)
-        gone = [one.event_id for _, one in self._known if one.event_seq not in stay]
         made = replace(found, id=fresh_id("evt"), tokens_after=self.used())
-        self._write(made, gone)
+        self._write(made, [one for one in event.sources if one != found.after])
         self._hf.cold.take(made.id)
         self._hf.activity.follow()
 

@@ -49,17 +49,22 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     curation: Curation | None = None
 
 
-def handed_out(s: Session, wanted: Wanted, made: Assembled) -> tuple[Pack, int]:
-    """The pack, once it is written down, and the first event that says so."""
+def handed_out(s: Session, wanted: Wanted, made: Assembled, said_by: str) -> tuple[Pack, int]:
+    """The pack, once it is written down, and the first event that says so.
+
+    `said_by` is the event that says its query, if one does.
+    """
     hf = s._hf
     pack_id, now = fresh_id("pck"), hf.clock.now_ms()
     text = render.text_of(made.parts)
     receipt = _receipt(s, wanted, made, pack_id, now)
     pack = written(pack_id, text, made.parts, wanted, receipt, len(made.before))
-    drafts = []
+    drafts, sources = [], (said_by,) if said_by else ()
     if not made.epoch.event_seq:
-        drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(hf, wanted, made)))
-    drafts.append(_draft(s, "context_assembled", pack_id, _said(hf, wanted, made, pack, now)))
+        of = sources if made.curation is not None else ()  # nothing else of it says the query
+        drafts.append(_draft(s, "epoch_started", made.epoch.id, _began(hf, wanted, made), of))
+    said = _said(hf, wanted, made, pack, now)
+    drafts.append(_draft(s, "context_assembled", pack_id, said, sources))
     recorded = hf.record(drafts)
     return pack, recorded[0].event_seq
 
@@ -124,7 +129,9 @@ def _shown(made: Assembled) -> list[Shown]:
 # ---- what is written down --------------------------------------------------------------------
 
 
-def _draft(s: Session, kind: str, event_id: str, payload: dict[str, Any]) -> Draft:
+def _draft(
+    s: Session, kind: str, event_id: str, payload: dict[str, Any], sources: tuple[str, ...]
+) -> Draft:
     return Draft(
         type=kind,
         payload=payload,
@@ -133,6 +140,7 @@ def _draft(s: Session, kind: str, event_id: str, payload: dict[str, Any]) -> Dra
         agent=s.agent,
         user=s.principal,
         event_id=event_id,
+        sources=sources,
     )
 
 

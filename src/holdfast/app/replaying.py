@@ -150,12 +150,13 @@ def receipt_of(of: Recorded) -> Receipt:
 def recorded(hf: Holdfast, pack_id: str, user: str) -> Recorded:
     """The record of a context of this user's; Damaged says what of it cannot be read."""
     event = hf.log.find(pack_id) if isinstance(pack_id, str) else None
-    if event is None or event.kind != "context_assembled" or event.user != user:
+    known = event is not None and event.kind == "context_assembled"
+    if event is not None and known and event.erased:  # it says no more whose it was
+        raise Erased(f"the record of {pack_id} was taken out of the log")
+    if event is None or not known or event.user != user:
         raise NotFound(
             f"no context {pack_id} was handed out here; `holdfast debug` shows the last one"
         )
-    if event.erased:
-        raise Erased(f"the record of {pack_id} was taken out of the log")
     before = event.payload.get("generation") if isinstance(event.payload, dict) else None
     with explained(hf, event, before if type(before) is int else None):
         return _read(hf, event)

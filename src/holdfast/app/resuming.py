@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact import naming
 from holdfast.compact.chunks import Chunk, chunks
+from holdfast.compact.planning import left_with_it, let_go
 from holdfast.compose import history, render
 from holdfast.compose.history import Turns
 from holdfast.errors import Conflict
@@ -26,8 +27,8 @@ from holdfast.views.items import ITEMS, MOST_IDS
 from holdfast.views.scratchpad import Scratchpads
 
 from . import compactions, keeping, situation
-from .compacting import known_of
-from .history import session_events
+from .compacting import known_of, summed
+from .history import at, session_events
 from .items import text_of
 from .windows import Held, holding, limit_of, turns_for
 
@@ -96,6 +97,7 @@ def _window(
     before = [part for _, part in render.past(saved.past)]
     grown = count(render.text_of(spans)) if spans else 0
     grown -= count(render.text_of(before)) if before else 0
+    gone = [one for one in let_go(now.past, past) if one.seqs[0] not in stays]
     made = Compaction(
         id=fresh_id("evt"),
         event_seq=0,
@@ -109,9 +111,13 @@ def _window(
         tokens_after=max(0, saved.tokens + grown),
         window=None,
         past=compactions.cleaned(s._hf, past),
-        decided=_decided(s, stays, chunks(away, turns.tokens)),
+        decided=(
+            *left_with_it(gone),
+            *_decided(s, {*stays, *summed(past)}, chunks(away, turns.tokens)),
+        ),
     )
-    named = {event.event_id: None for event in (*away, *since[-_MOST_NAMED:])}
+    more = at(s._hf, sorted(seq for one in gone for seq in one.seqs))
+    named = {event.event_id: None for event in (*more, *away, *since[-_MOST_NAMED:])}
     return made, [now.known.past, *list(named)[-_MOST_NAMED:]]
 
 

@@ -21,10 +21,12 @@ from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
 from . import bodies, compactions, history
-from .cold import EVERY, came_back
+from .cold import EVERY
 from .compacting import known_of
 from .hosting import Hosting
 from .looking import Ours, Seen, brought
+from .quoting import said_as
+from .recovering import Need, came_back
 
 #: chunks that may come back at a time
 _MOST = 5
@@ -64,7 +66,8 @@ class Returning(Hosting):
                 room -= size
         if not fits:
             return 0
-        hf.record([came_back(one.chunk, prompt, "auto") for one, _ in fits])
+        need = Need(prompt, "auto", self._said_by(seen, prompt))
+        hf.record([came_back(hf, one.chunk, need) for one, _ in fits])
         elements = [one.given for one in seen.held]
         place = self._before_the_last(seen)
         new = [hosted.element(seen.context, text) for _, text in fits]
@@ -128,9 +131,18 @@ class Returning(Hosting):
             token_savings=max(0, before - self.used()),
             drops_triggered=len(stale),
         )
-        self._s.record("signal_observed", {"signal": CURATED, **_said(made)}, origin="system")
+        self._s.record(
+            "signal_observed",
+            {"signal": CURATED, **_said(made)},
+            origin="system",
+            sources=tuple(filter(None, (self._said_by(seen, prompt),))),
+        )
         self._hf.activity.follow()
         return made
+
+    def _said_by(self, seen: Seen, prompt: str) -> str:
+        """The event that says a prompt, if one does."""
+        return said_as(self._hf, [event for _, event in seen.events()], prompt)
 
     # ---- at the end ------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from holdfast.model.compose import window_of
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
-from . import cold, compactions, pressing, workflows
+from . import compactions, pressing, recovering, workflows
 from .compacting import Compactor, known_of, window
 from .wanting import unknown_window
 
@@ -89,7 +89,7 @@ class SessionCompacting:
         s = cast("Session", self)
         s.check()
         _text("prompt", prompt)
-        return cold.recover(s._hf, chunk_id, (s.principal, s.agent), prompt)
+        return recovering.recover(s, chunk_id, prompt)
 
 
 def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSettings:

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.model.cold import ColdChunk, Copy, Part
 from holdfast.model.events import Event
@@ -90,11 +91,25 @@ def _body(said: dict[str, str], words: str) -> bytes:
 
 def encoded(copy: Copy) -> bytes:
     """A copy as the one line of its file."""
-    return msgspec.json.encode(copy, order="sorted") + b"\n"
+    return _line(replace(copy, record_sha256=_known_by(copy))) + b"\n"
+
+
+def _known_by(copy: Copy) -> str:
+    return sha256(_line(replace(copy, record_sha256=""))).hexdigest()
+
+
+def _line(copy: Copy) -> bytes:
+    return msgspec.json.encode(copy, order="sorted")
 
 
 def decoded(data: bytes) -> Copy | None:
     """What a file says; None when it is no copy, or not as it was written."""
+    found = readable(data)
+    return found if found and found.record_sha256 in ("", _known_by(found)) else None
+
+
+def readable(data: bytes) -> Copy | None:
+    """What a file says whose words are as they were written, whatever became of the rest."""
     try:
         found = msgspec.json.decode(data, type=Copy)
     except (msgspec.MsgspecError, UnicodeDecodeError):

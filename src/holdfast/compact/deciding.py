@@ -37,6 +37,8 @@ class Left(msgspec.Struct, frozen=True, kw_only=True):
     """The verdicts, and what stands in the window afterwards."""
 
     decided: tuple[Decided, ...]
+    #: chunks of earlier summaries that have no room any more
+    gone: tuple[Decided, ...]
     past: Past
     #: tokens of what stays as it is
     kept: int
@@ -69,14 +71,19 @@ def decide(
         return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
-    return Left(decided=tuple(_as_it_came(verdicts, past)), past=past, kept=kept)
+    return Left(
+        decided=tuple(_as_it_came(verdicts, past)),
+        gone=planning.left_with_it(planning.let_go(window.earlier, past)),
+        past=past,
+        kept=kept,
+    )
 
 
 def _as_it_came(verdicts: Sequence[Decided], past: Past) -> Iterator[Decided]:
     """The verdicts as they were carried out: what found no room for a summary was dropped."""
+    short = {chunk.id for span in past.shorts for chunk in span.chunks}
     for one in verdicts:
-        short = any(span.first <= one.first <= span.last for span in past.shorts)
-        dropped = one.verdict == "summarize" and not short
+        dropped = one.verdict == "summarize" and one.id not in short
         yield replace(one, verdict="drop", why="no_room") if dropped else one
 
 

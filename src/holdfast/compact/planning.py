@@ -6,14 +6,14 @@ lines take no more than their room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby, pairwise
 
 import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Decided, Facts, Past, Span, Verdict
+from holdfast.model.compactions import Decided, Facts, Past, Span, Summed, Verdict
 from holdfast.model.events import Event
 from holdfast.text.levels import fitted
 from holdfast.text.spoken import said, shortened_as, speaker
@@ -67,6 +67,7 @@ def planned(
     Summaries are made from the latest to the oldest, as long as they will find room.
     """
     left: list[tuple[Span, list[Event], Verdict]] = []
+    scores = {one.id: one.score for one in verdicts}
     kept: list[int] = []
     for verdict, pairs in groupby(zip(chunks, verdicts, strict=True), lambda pair: pair[1].verdict):
         together = [chunk for chunk, _ in pairs]
@@ -75,7 +76,7 @@ def planned(
             continue
         for chunks_of_span in _spans(together, settings.span_tokens):
             there = [events[seq] for chunk in chunks_of_span for seq in chunk.seqs]
-            left.append((_span(chunks_of_span, there), there, verdict))
+            left.append((_span(chunks_of_span, there, scores), there, verdict))
     written: list[Span] = []
     for span, there, verdict in reversed(left):
         later = [one for one in (*written, *shorts.earlier) if one.first > span.first]
@@ -87,7 +88,7 @@ def planned(
             written.append(replace(span, text=made[0], by=made[1]))
     short = {span.first for span in written}
     return Past(
-        lines=tuple(span for span, _, _ in left if span.first not in short),
+        lines=tuple(_as_line(span) for span, _, _ in left if span.first not in short),
         shorts=tuple(reversed(written)),
         kept=tuple(kept),
     )
@@ -105,13 +106,22 @@ def _spans(chunks: Sequence[Chunk], most: int) -> Iterator[list[Chunk]]:
         yield span
 
 
-def _span(chunks: Sequence[Chunk], events: Sequence[Event]) -> Span:
+def _span(chunks: Sequence[Chunk], events: Sequence[Event], scores: Mapping[str, float]) -> Span:
     return Span(
         first=chunks[0].first,
         last=chunks[-1].last,
         tokens=sum(chunk.tokens for chunk in chunks),
         facts=naming.facts(events),
+        chunks=tuple(
+            Summed(id=one.id, seqs=one.seqs, tokens=one.tokens, score=scores[one.id])
+            for one in chunks
+        ),
     )
+
+
+def _as_line(span: Span) -> Span:
+    """The same without its summary."""
+    return replace(span, text="", by="rule", names="", chunks=())
 
 
 def by_rule(count: Count) -> Summarize:
@@ -169,7 +179,7 @@ def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
     left: list[Span] = list(past.lines)
     sizes = [count(span.text) + _MARKS for span in kept]
     while kept and sum(sizes) > room - lines:
-        left.append(replace(kept.pop(0), text="", by="rule", names=""))
+        left.append(_as_line(kept.pop(0)))
         sizes.pop(0)
     lines = max(lines, room - sum(sizes))
     left = _merged(sorted(left, key=lambda span: span.first), space.span)
@@ -177,6 +187,28 @@ def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
     return _written(left, kept, past.kept, replace(space, lines=lines), count, visible)
+
+
+def let_go(earlier: Past, past: Past) -> tuple[Summed, ...]:
+    """The chunks whose summaries stood in a window and stand there no more."""
+    there = {one.id for span in past.shorts for one in span.chunks}
+    return tuple(one for span in earlier.shorts for one in span.chunks if one.id not in there)
+
+
+def left_with_it(gone: Iterable[Summed]) -> tuple[Decided, ...]:
+    """What becomes of the chunks of a summary that leaves."""
+    return tuple(
+        Decided(
+            id=one.id,
+            first=one.seqs[0],
+            last=one.seqs[-1],
+            tokens=one.tokens,
+            verdict="drop",
+            why="summary_left",
+            score=one.score,
+        )
+        for one in gone
+    )
 
 
 def lines_room(count: int, line: int) -> int:

@@ -259,6 +259,8 @@ class _Window:
         if left is None:
             return False
         _counted(lived, left.decided)
+        for one in left.gone:
+            _left(lived, one.why, 1, one.tokens)
         self._through = place
         self._kept = dict.fromkeys(self._at[seq] for seq in left.past.kept)
         self._past = left.past

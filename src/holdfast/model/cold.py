@@ -70,6 +70,8 @@ class Copy(msgspec.Struct, frozen=True, kw_only=True):
     recoverable_until: str
     sha256: str
     parts: tuple[Part, ...] = ()
+    #: of all the rest as it is written here; copies of earlier versions do not say it
+    record_sha256: str = ""
 
 
 class Cold(msgspec.Struct, frozen=True, kw_only=True):

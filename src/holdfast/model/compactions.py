@@ -27,6 +27,16 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     words: tuple[str, ...] = ()
 
 
+class Summed(msgspec.Struct, frozen=True, kw_only=True):
+    """A chunk that a summary stands for: what is cold once the summary leaves."""
+
+    #: of its first event
+    id: str
+    seqs: tuple[int, ...]
+    tokens: int
+    score: float = 0.0
+
+
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """What stands in the place of the events from one to another."""
 
@@ -41,6 +51,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     facts: Facts = Facts()
     #: of a summary, what it leaves out and nothing else in the window names
     names: str = ""
+    #: of a summary, what it stands for; records of earlier versions do not say it
+    chunks: tuple[Summed, ...] = ()
 
     @property
     def told(self) -> str:
@@ -69,6 +81,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
     verdict: Verdict
     #: what it was worth (relevant, between, low_relevance), or what decided instead: recent, pinned, …
+    #: `summary_left` where it was summarised by an earlier compaction and the summary left now
     why: str
     score: float = 0.0
     #: similarity, recency and importance, each as it counts

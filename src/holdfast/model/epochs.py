@@ -78,3 +78,5 @@ class Epochs(msgspec.Struct, frozen=True, kw_only=True):
     #: our own compaction that holds, and up to which event it says what is shown
     past: str = ""
     through: int = 0
+    #: the names of its latest compactions, whether they count or not
+    seen: tuple[str, ...] = ()

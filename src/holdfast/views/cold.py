@@ -18,6 +18,7 @@ from holdfast.capture.parse import NOTES
 from holdfast.model.compactions import RESTORE, Decided
 from holdfast.model.events import Event
 
+from .following import counts, missed, seen_too
 from .view import NOTHING, Rows, brief, place_key, session_key, session_keys
 
 #: chunks of one compaction that are kept in its row; of more, its event is read
@@ -62,6 +63,10 @@ class ColdRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     elsewhere: bool = False
     #: the place of the compaction before it, 0 for the first
     before: int = 0
+    #: the one it follows, where the log cannot show that any more
+    lost: str = ""
+    #: of a session: the names of its latest compactions, whether they count or not
+    seen: tuple[str, ...] = ()
     #: when a chunk was recovered last, and when it expired
     recovered: dict[str, str] = {}
     expired: dict[str, str] = {}
@@ -71,7 +76,7 @@ class ColdView:
     """A row for each session that was compacted, and below it one for each compaction that counts."""
 
     name = "cold"
-    version = 2
+    version = 3
     kinds = frozenset({"compacted", "chunk_recovered", "chunk_expired"})
     row = ColdRow
 
@@ -117,20 +122,25 @@ def _names(known: ColdRow, chunk: str) -> bool:
 
 
 def _compacted(rows: Rows, event: Event) -> Rows:
-    """By the same rule as epochs: the one that follows the one before it counts."""
+    """By the same rule as epochs: see `following`."""
     whose = session_key(event.user, event.agent, event.session_id or "")
     (place,) = place_key(event)
     known: ColdRow = rows[whose] or ColdRow()
     said = event.payload if isinstance(event.payload, dict) else {}
+    follows, seen = said.get("follows"), seen_too(known.seen, event.event_id)
     if said.get("by") == "host":
-        return {whose: ColdRow(event_seq=known.event_seq)} if known.past else NOTHING
-    if said.get("by") != "holdfast" or said.get("follows") != known.past:
-        return NOTHING
+        return {whose: ColdRow(event_seq=known.event_seq, seen=seen)}
+    if said.get("by") != "holdfast" or not counts(follows, known.past, known.seen):
+        return {whose: replace(known, seen=seen)}
     decided = _decided(said)
     chunks, again = dropped(decided or ()), back(_text(said.get("strategy")), decided or ())
     elsewhere = decided is None or len(chunks) + len(again) > MOST
     return {
-        whose: ColdRow(past=event.event_id, event_seq=event.event_seq),
+        whose: ColdRow(
+            past=event.event_id,
+            event_seq=event.event_seq,
+            seen=seen_too(known.seen, event.event_id, follows),
+        ),
         place: ColdRow(
             id=event.event_id,
             event_seq=event.event_seq,
@@ -144,6 +154,7 @@ def _compacted(rows: Rows, event: Event) -> Rows:
             back=() if elsewhere else again,
             elsewhere=elsewhere,
             before=known.event_seq,
+            lost=_text(follows) if missed(follows, known.past, known.seen) else "",
         ),
     }
 

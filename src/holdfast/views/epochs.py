@@ -14,6 +14,7 @@ from holdfast.model.epochs import Epoch, Epochs, Injected
 from holdfast.model.events import Event
 from holdfast.model.packs import KINDS, Shown
 
+from .following import counts, seen_too
 from .view import NOTHING, PerSession, Rows
 
 #: kept of one session: contexts for as many models, budgets or formats at a time
@@ -33,7 +34,7 @@ class EpochView(PerSession):
     """
 
     name = "epochs"
-    version = 3
+    version = 4
     kinds = frozenset({"epoch_started", "context_assembled", "compacted"})
     row = Epochs
 
@@ -45,10 +46,14 @@ class EpochView(PerSession):
         if event.kind == "compacted":
             changed = _compacted(known, event, said)
             return NOTHING if changed is known else {key: changed}
-        if not follows(event, known.last_pack):
+        if event.origin != "system":
             return NOTHING
         shown = shown_in(said.get("shown"))
         number = max([known.number, *(one.number + 1 for one in shown)])
+        if not follows(
+            event, known.last_pack
+        ):  # its numbers stay taken: one before it may be erased
+            return {key: replace(known, number=number)} if number > known.number else NOTHING
         if event.kind == "epoch_started":
             epochs = _begun(known.epochs, event, said, shown)
             return {key: replace(known, epochs=epochs, number=number)}
@@ -57,15 +62,20 @@ class EpochView(PerSession):
 
 
 def _compacted(known: Epochs, event: Event, said: dict[str, Any]) -> Epochs:
-    """Shortened by its host, or by us: then the compaction that follows the one before it counts."""
+    """Shortened by its host, or by us: see `following` for which compactions count."""
     if event.origin != "system":
         return known
+    follows, seen = said.get("follows"), seen_too(known.seen, event.event_id)
     if said.get("by") == "host":
-        return replace(known, compacted=event.event_seq, past="", through=0)
-    if said.get("by") != "holdfast" or said.get("follows") != known.past:
-        return known
-    through = _number(said.get("through"))
-    return replace(known, past=event.event_id, through=min(through, event.event_seq))
+        return replace(known, compacted=event.event_seq, past="", through=0, seen=seen)
+    if said.get("by") != "holdfast" or not counts(follows, known.past, known.seen):
+        return replace(known, seen=seen)
+    return replace(
+        known,
+        past=event.event_id,
+        through=min(_number(said.get("through")), event.event_seq),
+        seen=seen_too(known.seen, event.event_id, follows),
+    )
 
 
 def follows(event: Event, last_pack: str) -> bool:
