@@ -173,6 +173,14 @@ def test_an_answer_that_does_not_fit_its_schema_is_spent_and_none(desk: Desk) ->
     assert json.loads(complete(hf, asked).text) == {"n": 3}
 
 
+def test_an_answer_that_was_cut_says_what_to_raise_where_that_helps(desk: Desk) -> None:
+    hf = desk.open(max_tokens=40)
+    for most, told in ((0, "cut at 40 tokens; raise complete.max_tokens"), (30, r"at 30 tokens\)")):
+        desk.server.tricks = [fake.says('{"n"', stopped="length")]
+        with pytest.raises(Unavailable, match=told):
+            complete(hf, Asked(prompt="n?", purpose="test", schema=SCHEMA, max_tokens=most))
+
+
 def test_a_refusal_is_an_answer(desk: Desk) -> None:
     hf = desk.open()
     desk.server.tricks = [fake.says("I will not", stopped="refused")]
