@@ -211,6 +211,22 @@ def test_a_receipt_says_all_that_kept_the_model_from_writing(server: Server, ope
         assert "model_calls" in made.by_rule
 
 
+def test_the_switch_stops_a_compaction_that_runs_between_two_questions(
+    server: Server, opens: Opens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def thrown(handler: Handler) -> None:
+        monkeypatch.setenv("HOLDFAST_LLM", "off")
+        handler.say(GOOD)
+
+    server.tricks += [thrown]
+    with opens() as hf:
+        made = compacted(talked(hf, 60), to=8_000, window=40_000)
+        assert len(server.asked) == 1
+        assert len(by_model(made)) == 1
+        assert {span.by for span in made.past.shorts} == {"m", "rule"}
+        assert "switched off" in made.by_rule
+
+
 # ---- what is believed of an answer ----------------------------------------------------------------
 
 

@@ -98,6 +98,7 @@ def complete(
     draft = _draft(hf, asked, sources, session)
     until = time.monotonic() + patience(asked, chosen)
     with hf.language_model.alone(max(0.0, patience(asked, chosen))) as completer:
+        _switched_on(chosen)  # it may have waited for another call
         if asked.seconds is not None:
             asked = replace(asked, seconds=until - time.monotonic())
         said = _without_secrets(hf, asked, chosen)
@@ -137,6 +138,13 @@ def spending(hf: Holdfast) -> Spending:
 
 
 # ---- before ------------------------------------------------------------------------------------
+
+
+def pause(seconds: float) -> None:
+    """Wait before a question is sent again; Denied when models are switched off by then."""
+    time.sleep(seconds)
+    if settings_file.models_off():
+        raise Denied("language models were switched off; the question was not sent again")
 
 
 def _switched_on(chosen: CompleteSettings) -> None:
