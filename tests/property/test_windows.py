@@ -46,6 +46,7 @@ def test_no_context_passes_its_window_and_any_model_takes_its_messages(
         for pack, limit in life.packs:
             assert pack.tokens == count(pack.text) <= limit
             calls_are_answered(pack.messages)
+        assert life.measured == [pack.tokens for pack, _ in life.packs]
         erased = any(event.erased for event in life.hf.events())
         for pack, _ in life.packs[-2:] if erased else life.packs:
             assert life.hf.replay(pack.id).text == pack.text

@@ -74,6 +74,8 @@ class Told:
         self.s = hf.session(agent="coder", session_id="s")
         #: every context, with the window it was made for
         self.packs: list[tuple[Pack, int]] = []
+        #: how full the window was right after each of them
+        self.measured: list[int] = []
         self.compactions: list[tuple[Compaction, int]] = []
         #: what is pinned, by id
         self.pinned: list[str] = []
@@ -164,6 +166,7 @@ class Told:
         form: Any = ("openai", "anthropic")[step.which // 2 % 2]
         pack = self.s.context(step.text, window=step.window, budget=budget, format=form)
         self.packs.append((pack, step.window))
+        self.measured.append(self.s.pressure().tokens)
 
     def do_compact(self, step: Step) -> None:
         to = max(150, step.window // (2 + step.which))
