@@ -77,6 +77,20 @@ def test_a_file_that_says_nothing_about_it_sets_nothing(text: str) -> None:
         ("title: Create", "x: " + "[" * 400 + "]" * 400 + "\ntitle: C", "w.md:2: this is more"),
         ("title: Create", "x: [" + "1," * 9_000 + "]\ntitle: C", "w.md:2: this is more"),
         ("title: Create", "y: 1\nx: \x07\ntitle: Create", "w.md:3: not valid YAML"),
+        ("title: Create", "# \x0c\ntitle: Create", "w.md:2: not valid YAML"),
+        ("\nsession:", "\nsesion:", "w.md:3: sesion is not known; session was meant"),
+        ("\nmemory:", "\nMemory:", "w.md:8: Memory is not known; memory was meant"),
+        ("title: Create", "tittle: Create", "w.md:2: tittle is not known; title was meant"),
+        (
+            "title: Create",
+            "session.compaction: x\ntitle: Create",
+            "w.md:2: session.compaction is not known; compaction below session was meant",
+        ),
+        (
+            "type: workflow",
+            "compaction.stratgy: x",
+            "w.md:4: session.compaction.stratgy is not known; session has compaction, type",
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, told: str) -> None:
@@ -96,6 +110,22 @@ def test_a_few_lines_that_stand_for_very_many_are_refused_at_once() -> None:
     doubled = "".join(f"x{n}: &x{n} [*x{n - 1}, *x{n - 1}]\n" for n in range(1, 60))
     with pytest.raises(Invalid, match=r"w\.md:2: anchors"):
         workflow("w", f"---\nx0: &x0 [1]\n{doubled}---\n", "w.md")
+
+
+@pytest.mark.parametrize("name", ["version", "memo", "subtitle", "permission", "mode", "tools.x"])
+def test_names_of_other_tools_are_theirs(name: str) -> None:
+    assert workflow("w", SEED.replace("title:", f"{name}: 1\ntitle:"), "w.md").strategy is not None
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize("place", ["title: Create", "session:"])
+def test_only_a_line_feed_ends_a_line(sign: str, place: str) -> None:
+    wrong = SEED.replace("recursive_summarization", "shrink").replace(place, f"# {sign}\n{place}")
+    with pytest.raises(Invalid, match=r"^w\.md:7: session\.compaction\.strategy is one of"):
+        workflow("w", wrong, "w.md")
+    windows = wrong.replace("\n", "\r\n")
+    with pytest.raises(Invalid, match=r"^w\.md:7: session\.compaction\.strategy is one of"):
+        workflow("w", windows, "w.md")
 
 
 def test_a_byte_order_mark_hides_nothing() -> None:

@@ -17,6 +17,7 @@ import holdfast
 from holdfast.app.activity import Activity
 from holdfast.compact.activity import NAMES
 from holdfast.errors import Invalid
+from tests.app.hosts import Host, notes
 from tests.app.test_cold import talk
 from tests.faults.disks import Crash, FailingDisk, Fault
 from tests.faults.logs import subject
@@ -111,6 +112,53 @@ def test_each_line_has_the_fields_of_its_log_and_says_what_happened(hf: holdfast
     assert hf.activity.read("context-health", 1) == [last]
     with pytest.raises(Invalid, match="there are compaction"):
         hf.activity.path("../x")
+
+
+def test_a_curation_by_a_context_has_a_line_that_says_what_it_came_to(
+    hf: holdfast.Holdfast,
+) -> None:
+    for n in range(25):
+        hf.remember(f"The otter number {n} keeps records of the archive in room {n}.")
+        hf.remember(f"Heron {n} flies to harbour {n} with letters for the captain.")
+    s = hf.session(agent="coder", session_id="s")
+    packs = []
+    for n in range(30):
+        about = "which otter keeps records in room" if n < 22 else "heron letters, harbour"
+        s.user(f"{about} {n}?")
+        packs.append(s.context(f"{about} {n}?", window=4_000, budget=900))
+        s.assistant("I looked it up. " * 4)
+    line = hf.activity.read("curation")[0]
+    assert list(line) == FIELDS["curation"].split()
+    assert line["event"] == "memfas_curation"
+    (nth,) = [n for n, pack in enumerate(packs) if pack.receipt.query == line["query"]]
+    began = hf.log.find(packs[nth].receipt.epoch)
+    assert began is not None
+    assert line["timestamp"] == began.timestamp
+    earlier = [pack for pack in packs[:nth] if pack.receipt.epoch == packs[nth - 1].receipt.epoch]
+    every = [one for pack in earlier for one in pack.receipt.candidates if one.verdict == "taken"]
+    recalled = [one for one in every if one.shown.section in ("critical", "relevant")]
+    assert line["total_hits_before_curation"] == len(recalled)
+    assert 0 < line["drops_triggered"] <= len(recalled)
+    assert line["hits_found"] > 0
+
+
+def test_a_curation_by_a_host_has_a_line_with_the_same_fields(tmp_path: Path) -> None:
+    policy = "The osprey password policy is in /etc/osprey.conf. " * 20
+    host = Host([*notes(20), policy, *notes(20, about="the river is wide. ")])
+    ctx = host.manager(tmp_path, CURATION_TRIGGER_PCT=0.01)
+    ctx.set_current_prompt("crossing")
+    ctx.compact(10_000)
+    ctx.on_message("where is the osprey password policy?")
+    ctx.before_response(20_000)
+    full = host.tokens()
+    ctx.on_message("how wide is the river?")
+    ctx.after_response()
+    (line,) = ctx._hf.activity.read("curation")
+    assert list(line) == FIELDS["curation"].split()
+    assert (line["event"], line["query"]) == ("memfas_curation", "how wide is the river?")
+    assert line["total_hits_before_curation"] == line["hits_found"] + line["drops_triggered"]
+    assert line["token_savings"] == full - host.tokens() > 0
+    ctx.session_end()
 
 
 STEPS = ("say", "context", "compact", "recover", "curate", "follow", "host", "tear", "lose", "cut")

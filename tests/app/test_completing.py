@@ -3,62 +3,25 @@
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import holdfast
 from holdfast.app.completing import answered, complete, spending
 from holdfast.errors import Denied, HoldfastError, Invalid, Limit, NotFound, Unavailable
 from holdfast.model.complete import Asked
 from holdfast.model.events import Event
+from tests.app.desks import HELLO, Desk, opened
 from tests.completers import server as fake
-from tests.completers.server import Server, serving
 from tests.record import canaries
 
 pytest.importorskip("openai", reason="the extra openai is not installed")
 pytest.importorskip("anthropic", reason="the extra anthropic is not installed")
 
-HELLO = Asked(prompt="hello", purpose="test")
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-NOON = 1_800_000_000_000 // 86_400_000 * 86_400_000 + 43_200_000
-
-
-class Desk:
-    """A project whose model is a server on loopback, and a clock that is set by hand."""
-
-    def __init__(self, provider: str, server: Server, home: Path) -> None:
-        self.provider, self.server, self.home = provider, server, home
-        self.now = NOON
-        self.hf: holdfast.Holdfast | None = None
-
-    def open(self, **settings: Any) -> holdfast.Holdfast:
-        self.close()
-        self.say(**settings)
-        self.hf = holdfast.open(self.home, project="p", user="ana", now=lambda: self.now)
-        return self.hf
-
-    def say(self, **settings: Any) -> None:
-        """The user's own settings file."""
-        path = Path(os.environ["XDG_CONFIG_HOME"]) / "holdfast" / "config.toml"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        url = self.server.url(self.provider)
-        told = {"provider": self.provider, "model": "m", "url": url, "rest_s": 0, **settings}
-        lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
-        path.write_text("[complete]\n" + "\n".join(lines) + "\n")
-
-    def events(self) -> list[Event]:
-        assert self.hf is not None
-        return [event for event in self.hf.events() if event.kind == "completion_received"]
-
-    def close(self) -> None:
-        if self.hf is not None:
-            self.hf.close()
 
 
 @pytest.fixture(params=["openai", "anthropic"])
@@ -67,10 +30,8 @@ def desk(
 ) -> Iterator[Desk]:
     monkeypatch.delenv("HOLDFAST_LLM", raising=False)
     monkeypatch.setenv("HOLDFAST_LLM_KEY", "sk-very-secret-0123456789")
-    with serving() as server:
-        found = Desk(request.param, server, tmp_path / "home")
+    with opened(request.param, tmp_path / "home") as found:
         yield found
-        found.close()
 
 
 # ---- what is recorded --------------------------------------------------------------------------
@@ -173,6 +134,14 @@ def test_an_answer_that_does_not_fit_its_schema_is_spent_and_none(desk: Desk) ->
     assert json.loads(complete(hf, asked).text) == {"n": 3}
 
 
+def test_an_answer_that_was_cut_says_what_to_raise_where_that_helps(desk: Desk) -> None:
+    hf = desk.open(max_tokens=40)
+    for most, told in ((0, "cut at 40 tokens; raise complete.max_tokens"), (30, r"at 30 tokens\)")):
+        desk.server.tricks = [fake.says('{"n"', stopped="length")]
+        with pytest.raises(Unavailable, match=told):
+            complete(hf, Asked(prompt="n?", purpose="test", schema=SCHEMA, max_tokens=most))
+
+
 def test_a_refusal_is_an_answer(desk: Desk) -> None:
     hf = desk.open()
     desk.server.tricks = [fake.says("I will not", stopped="refused")]
@@ -228,41 +197,6 @@ def test_a_schema_with_a_secret_is_refused(desk: Desk) -> None:
     schema = {"type": "object", "description": canaries.github()}
     with pytest.raises(Invalid, match="looks like a secret"):
         complete(hf, Asked(prompt="x", purpose="test", schema=schema))
-    assert desk.server.asked == []
-
-
-# ---- the switch --------------------------------------------------------------------------------
-
-
-def test_without_a_model_there_is_none(desk: Desk) -> None:
-    with pytest.raises(Unavailable, match="no language model is set"):
-        complete(desk.open(provider="none"), HELLO)
-    assert desk.events() == []
-
-
-def test_the_switch_stops_every_call_and_one_that_runs_already(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with pytest.raises(Denied, match="switched off"):
-        complete(desk.open(off=True), HELLO)
-    hf = desk.open()
-    complete(hf, HELLO)
-    desk.say(off=True)
-    with pytest.raises(Denied, match="switched off"):
-        complete(hf, HELLO)
-    desk.say()
-    complete(hf, HELLO)
-    monkeypatch.setenv("HOLDFAST_LLM", "off")
-    with pytest.raises(Denied, match="switched off"):
-        complete(hf, HELLO)
-    assert (len(desk.server.asked), len(desk.events())) == (2, 2)
-
-
-def test_a_settings_file_that_cannot_be_read_stops_calls_too(desk: Desk) -> None:
-    hf = desk.open()
-    (Path(os.environ["XDG_CONFIG_HOME"]) / "holdfast" / "config.toml").write_text("[complete\n")
-    with pytest.raises(Invalid):
-        complete(hf, HELLO)
     assert desk.server.asked == []
 
 

@@ -43,6 +43,24 @@ def test_talk_that_no_context_shows_counts_for_nothing(hf: holdfast.Holdfast) ->
     assert s.pressure().tokens < 4_000
 
 
+@pytest.mark.parametrize("window", [200, 215, 230, 500])
+def test_what_a_context_names_and_has_no_room_for_was_not_said_since(
+    hf: holdfast.Holdfast, window: int
+) -> None:
+    s = hf.session(agent="coder", session_id="s").start()
+    s.decision("the otters use PostgreSQL on port 8080 " * 10)
+    s.assistant("There are three otters.", pinned=True)
+    s.compact("what now?", window=225)
+    for said in (LONG, "And now?", LONG):
+        s.user(said)
+        pack = s.context("what now?", window=window, budget=0)
+        assert s.pressure().tokens == pack.tokens <= window
+        assert hf.replay(pack.id).text == pack.text
+    before = s.pressure().tokens
+    s.assistant(LONG)
+    assert s.pressure().tokens > before
+
+
 def test_two_hosts_of_one_project_do_not_hear_of_each_other(tmp_path: Path) -> None:
     full, calm = Host(notes(40)), Host(notes(2))
     ana = full.manager(tmp_path, user="ana")

@@ -20,13 +20,12 @@ import msgspec
 import holdfast
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.session import Session
-from holdfast.app.windows import Held, holding, turns_for
 from holdfast.compact.activity import NAMES
 from holdfast.compact.cold import decoded, verbatim
-from holdfast.compose import history
 from holdfast.engines.files import FileLog
 from holdfast.errors import Invalid
 from holdfast.model.events import Event
+from tests.app.places import held, out_of_place
 
 USER, AGENT, SESSION = "ana", "coder", "s"
 #: tokens of its window; what was said in it is more
@@ -131,14 +130,10 @@ def fresh(template: str | Path, home: str | Path) -> None:
     shutil.copytree(template, home)
 
 
-def _held(hf: Holdfast) -> Held:
-    return holding(ongoing(hf), turns_for(hf, "", WINDOW))
-
-
 def window_of(hf: Holdfast) -> Window:
     """What its window shows now."""
-    held = _held(hf)
-    return Window(msgspec.json.encode(held.past), tuple(event.event_id for event in held.events))
+    now = held(ongoing(hf), WINDOW)
+    return Window(msgspec.json.encode(now.past), tuple(event.event_id for event in now.events))
 
 
 def told(hf: Holdfast) -> list[tuple[str, bytes]]:
@@ -161,24 +156,8 @@ def broken(hf: Holdfast, before: list[tuple[str, bytes]]) -> Iterator[str]:
         yield "what was in the log is not there as it was"
     if len({one for one, _ in now}) < len(now):
         yield "an event is there twice"
-    yield from _out_of_place(hf)
+    yield from out_of_place(ongoing(hf), WINDOW)
     yield from _torn(hf)
-
-
-def _out_of_place(hf: Holdfast) -> Iterator[str]:
-    """Something said that is neither shown nor named by a line or a summary."""
-    held = _held(hf)
-    shown = {event.event_seq for event in held.events}
-    spans = [*held.past.lines, *held.past.shorts]
-    for event in hf.events():
-        if event.session_id != SESSION or not history.spoken(event):
-            continue
-        place = event.event_seq
-        if place not in shown and not any(one.first <= place <= one.last for one in spans):
-            yield f"{event.kind} {place} is neither shown nor named"
-    for one in spans:
-        if not ongoing(hf).expand(f"events {one.first}-{one.last}", 4_000).text:
-            yield f"events {one.first}-{one.last} expand to nothing"
 
 
 def _torn(hf: Holdfast) -> Iterator[str]:

@@ -26,6 +26,7 @@ from tests.recall.replays import Ticking
 SMALLEST = 500
 #: so much is pinned in one history: a small part of the smallest window
 PINS = 2
+BRIEF = "Be brief. "
 
 _WORDS = st.sampled_from(
     [
@@ -74,6 +75,8 @@ class Told:
         self.s = hf.session(agent="coder", session_id="s")
         #: every context, with the window it was made for
         self.packs: list[tuple[Pack, int]] = []
+        #: how full the window was right after each of them
+        self.measured: list[int] = []
         self.compactions: list[tuple[Compaction, int]] = []
         #: what is pinned, by id
         self.pinned: list[str] = []
@@ -159,11 +162,21 @@ class Told:
         if there and step.which < 3:
             erased(self.hf, there[(step.which * 7 + self._n) % len(there)])
 
+    def do_crowded(self, step: Step) -> None:
+        """A context whose system text takes three quarters of the window."""
+        self._context(step, BRIEF * (3 * step.window // (4 * self.hf.counter().count(BRIEF))))
+
     def do_context(self, step: Step) -> None:
-        budget = (0, 150)[step.which % 2]
+        self._context(step)
+
+    def _context(self, step: Step, system: str = "") -> None:
+        budget = 0 if system else (0, 150)[step.which % 2]
         form: Any = ("openai", "anthropic")[step.which // 2 % 2]
-        pack = self.s.context(step.text, window=step.window, budget=budget, format=form)
+        pack = self.s.context(
+            step.text, window=step.window, budget=budget, format=form, system=system
+        )
         self.packs.append((pack, step.window))
+        self.measured.append(self.s.pressure().tokens)
 
     def do_compact(self, step: Step) -> None:
         to = max(150, step.window // (2 + step.which))

@@ -2,11 +2,13 @@
 
 What always holds: nothing but texts, numbers, yes and no is read, no tags, no aliases, nothing long or
 deep; a file without front matter says nothing; whatever is wrong is named with the file and the line.
+Names that are not ours belong to other tools, unless they are nearly ours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar, get_args
 
 from holdfast.errors import Invalid
@@ -27,13 +29,20 @@ _KNOWN: dict[str, frozenset[str]] = {
     "memory.generation": frozenset({"trigger", "extract_topics"}),
     "memory.retrieval": frozenset({"proactive", "scopes"}),
 }
+#: what may stand at the top, and what somebody may write there that belongs below
+_OURS = ("title", "session", "memory")
+_BELOW = tuple(f"{table}.{name}" for table, known in _KNOWN.items() for name in sorted(known))
+#: how much of a name of ours another name may be without being taken for it; up to 1
+_NEAR = 0.85
+#: where a value stands: the names that lead to it
+_Path = tuple[str, ...]
 _T = TypeVar("_T")
 
 
 def workflow(name: str, text: str, path: str) -> Workflow:
     """What a prompt file says; Invalid names the file and the line of what it cannot say."""
-    lines = text[:_LARGEST].removeprefix("\ufeff").splitlines()
-    if not lines or lines[0].strip() != _MARK:
+    lines = text[:_LARGEST].removeprefix("\ufeff").split("\n")
+    if lines[0].strip() != _MARK:
         return Workflow(name=name)
     end = next((n for n, line in enumerate(lines[1:], 1) if line.strip() == _MARK), None)
     if end is None:
@@ -53,6 +62,7 @@ class _Reader:
         """The values, each of its kind."""
         if not isinstance(self._values, Mapping):
             raise Invalid(f"{self._path}:2: front matter is a table of names and values")
+        self._check_names(self._values)
         for table, known in _KNOWN.items():
             self._check(table, known)
         self._get("session.type", self._kind)
@@ -116,6 +126,15 @@ class _Reader:
 
     # ---- tables ----------------------------------------------------------------------------
 
+    def _check_names(self, names: Iterable[str]) -> None:
+        """Refuse what is nearly a name of ours: it was meant to be one, and would say nothing."""
+        for name in names:
+            near = get_close_matches(name.lower(), (*_OURS, *_BELOW), 1, _NEAR)
+            if name not in _OURS and near:
+                table, _, last = near[0].rpartition(".")
+                told = f"{last} below {table}" if table else last
+                raise self._wrong((name,), f"is not known; {told} was meant")
+
     def _check(self, table: str, known: frozenset[str]) -> None:
         value = self._get(table, lambda _, found: found)
         if value is None:
@@ -125,17 +144,18 @@ class _Reader:
         for name in value:
             if name not in known:
                 told = ", ".join(sorted(known))
-                raise self._wrong(f"{table}.{name}", f"is not known; {table} has {told}")
+                raise self._wrong((*table.split("."), name), f"is not known; {table} has {told}")
 
-    def _wrong(self, name: str, what: str) -> Invalid:
-        return Invalid(f"{self._path}:{self._lines.get(name, 1)}: {name} {what}")
+    def _wrong(self, name: str | _Path, what: str) -> Invalid:
+        place = tuple(name.split(".")) if isinstance(name, str) else name
+        return Invalid(f"{self._path}:{self._lines.get(place, 1)}: {'.'.join(place)} {what}")
 
 
 class _Table:
     """Plain values out of YAML, and the line of the file in which each stands."""
 
     def __init__(self, text: str, path: str) -> None:
-        self.lines: dict[str, int] = {}
+        self.lines: dict[_Path, int] = {}
         self._text = text
         self._path = path
         self.values = self._read()
@@ -146,49 +166,48 @@ class _Table:
         try:
             self._check(yaml.parse(self._text, Loader=yaml.SafeLoader))
             root = yaml.compose(self._text, Loader=yaml.SafeLoader)
-            return {} if root is None else self._plain(root, "")
+            return {} if root is None else self._plain(root, ())
         except yaml.reader.ReaderError as exc:
-            line = self._text.count("\n", 0, exc.position)
-            raise self._wrong(line, "not valid YAML: a character that may not be there") from exc
+            told = "not valid YAML: a character that may not be there"
+            raise self._wrong(exc.position, told) from exc
         except yaml.YAMLError as exc:
             mark = getattr(exc, "problem_mark", None)
             said = getattr(exc, "problem", None) or "it cannot be read"
-            raise self._wrong(mark.line if mark else 0, f"not valid YAML: {said}") from exc
+            raise self._wrong(mark.index if mark else 0, f"not valid YAML: {said}") from exc
 
     def _check(self, events: Iterable[Any]) -> None:
         """Refuse what is no plain value before anything is made of it, and too much of anything."""
         depth = 0
         for n, event in enumerate(events):
-            line = event.start_mark.line
+            place = event.start_mark.index
             name = type(event).__name__
             depth += name.endswith("StartEvent") - name.endswith("EndEvent")
             if n > _MOST_PARTS or depth > _DEEPEST:
-                raise self._wrong(line, "this is more than front matter says; keep it short")
+                raise self._wrong(place, "this is more than front matter says; keep it short")
             if name == "AliasEvent" or getattr(event, "anchor", None) is not None:
-                raise self._wrong(line, "anchors (&) and aliases (*) are not read; write it out")
+                raise self._wrong(place, "anchors (&) and aliases (*) are not read; write it out")
             if getattr(event, "tag", None) is not None:
-                raise self._wrong(line, "tags (!) are not read; write the value alone")
+                raise self._wrong(place, "tags (!) are not read; write the value alone")
 
-    def _plain(self, node: Any, name: str) -> Any:
+    def _plain(self, node: Any, path: _Path) -> Any:
         import yaml
 
-        self.lines.setdefault(name, node.start_mark.line + _FIRST)
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, name)
+            return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return [self._plain(one, name) for one in node.value]
+            return [self._plain(one, path) for one in node.value]
         return self._scalar(node)
 
-    def _mapping(self, node: Any, name: str) -> dict[str, Any]:
+    def _mapping(self, node: Any, path: _Path) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key, value in node.value:
-            line = key.start_mark.line
+            place = key.start_mark.index
             if not isinstance(key.value, str):
-                raise self._wrong(line, "a name is a text")
+                raise self._wrong(place, "a name is a text")
             if key.value in found:
-                raise self._wrong(line, f"{key.value} is there twice; keep one")
-            below = f"{name}.{key.value}".lstrip(".")
-            self.lines[below] = line + _FIRST
+                raise self._wrong(place, f"{key.value} is there twice; keep one")
+            below = (*path, key.value)
+            self.lines[below] = self._line(place)
             found[key.value] = self._plain(value, below)
         return found
 
@@ -197,12 +216,16 @@ class _Table:
 
         kind = node.tag.removeprefix("tag:yaml.org,2002:")
         if kind not in _KINDS:
-            raise self._wrong(node.start_mark.line, f"a {kind} is not read; put it in quotes")
+            raise self._wrong(node.start_mark.index, f"a {kind} is not read; put it in quotes")
         try:
             return yaml.constructor.SafeConstructor().construct_object(node)
         except (ArithmeticError, LookupError, ValueError) as exc:
             told = "this number cannot be read; put it in quotes"
-            raise self._wrong(node.start_mark.line, told) from exc
+            raise self._wrong(node.start_mark.index, told) from exc
 
-    def _wrong(self, line: int, what: str) -> Invalid:
-        return Invalid(f"{self._path}:{line + _FIRST}: {what}")
+    def _wrong(self, place: int, what: str) -> Invalid:
+        return Invalid(f"{self._path}:{self._line(place)}: {what}")
+
+    def _line(self, place: int) -> int:
+        """The line of a character; YAML itself takes more signs for the end of one than editors do."""
+        return self._text.count("\n", 0, place) + _FIRST

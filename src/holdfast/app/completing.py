@@ -98,6 +98,7 @@ def complete(
     draft = _draft(hf, asked, sources, session)
     until = time.monotonic() + patience(asked, chosen)
     with hf.language_model.alone(max(0.0, patience(asked, chosen))) as completer:
+        _switched_on(chosen)  # it may have waited for another call
         if asked.seconds is not None:
             asked = replace(asked, seconds=until - time.monotonic())
         said = _without_secrets(hf, asked, chosen)
@@ -137,6 +138,13 @@ def spending(hf: Holdfast) -> Spending:
 
 
 # ---- before ------------------------------------------------------------------------------------
+
+
+def pause(seconds: float) -> None:
+    """Wait before a question is sent again; Denied when models are switched off by then."""
+    time.sleep(seconds)
+    if settings_file.models_off():
+        raise Denied("language models were switched off; the question was not sent again")
 
 
 def _switched_on(chosen: CompleteSettings) -> None:
@@ -251,7 +259,7 @@ def _taken(hf: Holdfast, draft: Draft, said: Asked, answer: Completion, tokens: 
     if not answer.tokens_out and answer.text:
         told |= _spent(chosen, told["tokens_in"], hf.counter(chosen.model).count(answer.text))
     told["seconds"] = _rounded(answer.seconds)
-    wrong = _wrong(said, answer)
+    wrong = _wrong(said, answer, chosen)
     if wrong is not None:
         del told["text"]
         _record(hf, draft, {**told, "error": "misfit"})
@@ -259,15 +267,17 @@ def _taken(hf: Holdfast, draft: Draft, said: Asked, answer: Completion, tokens: 
     return answered(hf, _record(hf, draft, told))
 
 
-def _wrong(said: Asked, answer: Completion) -> str | None:
+def _wrong(said: Asked, answer: Completion, chosen: CompleteSettings) -> str | None:
     """Why an answer does not fit its schema."""
     if said.schema is None or answer.stopped == "refused":
         return None
     try:
         return misfit(msgspec.json.decode(answer.text), said.schema)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        cut = " (it was cut; raise complete.max_tokens)" if answer.stopped == "length" else ""
-        return f"it is no JSON{cut}"
+        if answer.stopped != "length":
+            return "it is no JSON"
+        told = "; raise complete.max_tokens" if said.max_tokens == chosen.max_tokens else ""
+        return f"it is no JSON (it was cut at {said.max_tokens} tokens{told})"
 
 
 def _record(hf: Holdfast, draft: Draft, more: dict[str, Any]) -> Event:

@@ -266,10 +266,10 @@ class Composer:
     # ---- small things ----------------------------------------------------------------------
 
     def _position(self, epoch: Epoch, events: Sequence[Event]) -> int:
-        """The last event a context takes in, as it was said or as a compaction left it."""
+        """The last event a context takes in: as it was said, left by a compaction, or named only."""
         last = events[-1].event_seq if events else 0
         through = self._sheet.showing.compaction(epoch.past).through if epoch.past else 0
-        return max(last, through)
+        return max(last, through, epoch.history_from - 1)
 
     def _same_beginning(self, known: Epochs) -> bool:
         """Did the context before this one have the same system text and tools?"""

@@ -36,6 +36,7 @@ from holdfast.views.runner import Runner
 
 from . import hooking, managed, sessions
 from . import project as projects
+from .completing import pause
 from .holdfast import DamageWarning, Holdfast, OldFormatWarning
 from .library import library
 
@@ -91,7 +92,7 @@ def _opened(
         user=user,
         clock=clock,
         reserved=reserved,
-        completer=partial(completer, chosen.complete, chosen.llm_key),
+        completer=partial(completer, chosen.complete, chosen.llm_key, sleep=pause),
         notices=[*_old_formats(chosen, folder, beside=beside), *_nothing_readable(log)],
     )
 

@@ -3,9 +3,9 @@
 What always holds: no question is larger than the settings say the model takes, and where the one that is
 served takes less, the next is half as long; a compaction asks a bounded number of them, refused ones
 counted, in a bounded time, and none about a text there are too few left for; what is quoted stands as
-JSON between marks nobody can guess; an answer that is empty, too long, holds a mark of ours or names
-what the quoted text does not is thrown away; after any other failure the rest is done by rule, and why
-is kept.
+JSON between marks nobody can guess; an answer that is refused, cut, empty, too long, holds a mark of
+ours or names what the quoted text does not is thrown away; after two of those in a row, or any other
+failure, the rest is done by rule, and why is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from holdfast.compact.planning import Count, Summarize, by_rule
 from holdfast.compact.room import Room
 from holdfast.errors import HoldfastError
 from holdfast.model.compact import CompactSettings
-from holdfast.model.complete import Asked
+from holdfast.model.complete import Asked, Completion, allowed
 from holdfast.model.events import Event
 from holdfast.ports.complete import TooLong
 from holdfast.text.spoken import said, speaker
@@ -51,8 +51,16 @@ _AROUND = 600
 _WORTH = 200
 #: of what a compaction is to leave, so much is for what a model writes
 _PART = 0.3
+#: so many answers in a row that cannot be used are enough: every one of them is paid for
+_ENOUGH = 2
+#: characters of a name that an answer made up, as it is told
+_NAMED = 60
 #: a mark of ours in an answer is no summary
 _OURS = ("<hf:", "</hf:")
+
+
+class _Unusable(Exception):
+    """An answer that cannot be used, and what is wrong with it."""
 
 
 class ModelSummaries:
@@ -68,8 +76,9 @@ class ModelSummaries:
         asked = self._hf.settings.complete
         self._count_theirs = self._hf.counter(asked.model).count
         self._room = max(0, asked.input_tokens - _AROUND)
-        #: why a summary is by rule, though a model is set; empty when none is for that reason
-        self.why = ""
+        self._over = False
+        self._unusable = 0
+        self._reasons: dict[str, str] = {}
         #: the events of the answers that summaries were made of
         self.used: list[str] = []
         self._answers: list[str] = []
@@ -80,24 +89,51 @@ class ModelSummaries:
         if self._size(pieces) < _WORTH:
             return self._by_rule(events, room)
         if self._may_ask(self._needed(pieces)):
-            self._answers.clear()
-            text = self._reduced(pieces, room, [event.event_id for event in events])
-            if text and self._holds(text, pieces, room):
-                self.used += self._answers
+            text = self._by_model(pieces, room, [event.event_id for event in events])
+            if text:
                 return text, self._hf.settings.complete.model
         return self._by_rule(events, room)
 
+    @property
+    def why(self) -> str:
+        """Why summaries are by rule, though a model is set; empty when none is for such a reason."""
+        return "; ".join(self._reasons.values())
+
+    def _by_model(self, pieces: Sequence[str], room: int, sources: Sequence[str]) -> str:
+        """A summary that can be used; empty where there is none."""
+        self._answers.clear()
+        try:
+            text = self._reduced(pieces, room, sources)
+            if text:
+                self._check(text, pieces, room)
+        except _Unusable as exc:
+            self._unusable += 1
+            self._over = self._over or self._unusable >= _ENOUGH
+            self._reasons.setdefault("answers", str(exc))
+            return ""
+        if text:
+            self._unusable = 0
+            self.used += self._answers
+        return text
+
     def _may_ask(self, questions: int = 1) -> bool:
         """Are there calls and time left for so many questions? Where not, that is remembered."""
+        if self._over:
+            return False
         if time.monotonic() >= self._until:
-            self.why = self.why or "the time is over (compact.model_seconds)"
-            self._calls = 0
+            self._ends("the time is over (compact.model_seconds)")
         elif questions > self._calls:
-            self.why = self.why or (
+            self._reasons.setdefault(
+                "calls",
                 f"a summary would take {questions} questions, of which {self._calls} are left "
-                "(compact.model_calls), or longer ones (complete.input_tokens)"
+                "(compact.model_calls), or longer ones (complete.input_tokens)",
             )
-        return questions <= self._calls
+        return not self._over and questions <= self._calls
+
+    def _ends(self, why: str) -> None:
+        """From here on everything is done by rule."""
+        self._over = True
+        self._reasons["end"] = why
 
     def _needed(self, pieces: Sequence[str]) -> int:
         """Questions for a summary of pieces: of parts, and then of their summaries."""
@@ -114,7 +150,7 @@ class ModelSummaries:
             except TooLong:
                 self._room = size // 2
         if len(pieces) == 1:
-            ends = self._ends(pieces[0])
+            ends = self._both_ends(pieces[0])
             return self._reduced([ends], room, sources) if ends else self._too_little()
         middle = len(pieces) // 2
         parts = []
@@ -125,10 +161,10 @@ class ModelSummaries:
         return self._reduced(parts, room, sources)
 
     def _too_little(self) -> str:
-        self.why = self.why or "a question takes too little (complete.input_tokens)"
+        self._reasons["room"] = "a question takes too little (complete.input_tokens)"
         return ""
 
-    def _ends(self, text: str) -> str:
+    def _both_ends(self, text: str) -> str:
         """The beginning and the end of a text that is too long for any question."""
         half = len(text) // 4
         while half and self._size([f"{text[:half]}\n…\n{text[-half:]}"]) > self._room:
@@ -168,22 +204,47 @@ class ModelSummaries:
         )
         try:
             answer = completing.complete(self._hf, question, sources, self._s)
-            found = msgspec.json.decode(answer.text, type=dict[str, str]).get("summary", "")
         except TooLong:
             raise
-        except (HoldfastError, msgspec.MsgspecError) as exc:
-            self._calls = 0  # the rest is done by rule
-            self.why = f"{type(exc).__name__}: {exc}"
+        except HoldfastError as exc:
+            self._ends(f"{type(exc).__name__}: {exc}")
             return ""
         self._answers.append(answer.id)
-        return "" if mark in found or answer.stopped != "end" else found.strip()
+        return self._said(answer, question, mark)
 
-    def _holds(self, text: str, pieces: Sequence[str], room: int) -> bool:
+    def _said(self, answer: Completion, question: Asked, mark: str) -> str:
+        """The summary that an answer holds, all of it."""
+        if answer.stopped == "refused":
+            raise _Unusable("the model refused; name another one (complete.model)")
+        if answer.stopped == "length":
+            chosen = self._hf.settings.complete
+            least = question.max_tokens <= chosen.max_tokens
+            told = "name another model (complete.model)" if least else "raise complete.max_tokens"
+            raise _Unusable(f"an answer was cut at {allowed(question, chosen)} tokens; {told}")
+        try:
+            found = msgspec.json.decode(answer.text, type=dict[str, str]).get("summary", "").strip()
+        except msgspec.MsgspecError as exc:  # secrets were taken out of it
+            raise _unusable("cannot be read as it was recorded") from exc
+        if not found:
+            raise _unusable("was empty")
+        if mark in found:
+            raise _unusable("holds the mark around what it summarises")
+        return found
+
+    def _check(self, text: str, pieces: Sequence[str], room: int) -> None:
         """Is it a summary of this: short enough, without our marks, exact where it is exact?"""
-        if self._count(text) > room or any(mark in text for mark in _OURS):
-            return False
+        if (size := self._count(text)) > room:
+            raise _unusable(f"was {size} tokens long, of {room} asked for")
+        if any(mark in text for mark in _OURS):
+            raise _unusable("holds marks that only a context has")
         whole = "\n".join(pieces)
-        return all(naming.stands(name, whole) for name in naming.exact(text))
+        made_up = next((one for one in naming.exact(text) if not naming.stands(one, whole)), None)
+        if made_up is not None:
+            raise _unusable(f"names {made_up[:_NAMED]!r}, which is not in what it summarises")
+
+
+def _unusable(what: str) -> _Unusable:
+    return _Unusable(f"an answer {what}; if that goes on, name another model (complete.model)")
 
 
 def beside(room: Room, summarize: Summarize) -> Room:
