@@ -13,7 +13,7 @@ from holdfast.model.cold import Cold, ColdChunk
 from holdfast.model.compactions import Compaction
 
 from . import show
-from .program import DEFAULT, PLAIN, Common, app, opened
+from .program import DEFAULT, PLAIN, Common, app, followed
 from .sessions import MINE, Whose
 
 cold = App(name="cold", help="What left the windows of sessions.", default_parameter=PLAIN)
@@ -51,7 +51,7 @@ def compact(  # noqa: PLR0913  (every option by its name)
         adaptive, sliding_window, token_truncation or recursive_summarization.
     """
     how = {"prompt": prompt, "to": to, "window": window, "model": model, "strategy": strategy}
-    with opened(common) as hf:
+    with followed(common) as hf:
         made = managing.compact(hf, session, whose.user, whose.agent, **how)
         show_compaction(made, common)
     return 0
@@ -95,7 +95,7 @@ def list_(
     expired
         Also what ran out; its handle still shows it.
     """
-    with opened(common) as hf:
+    with followed(common) as hf:
         found = hf.cold.list(
             session, agent=whose.agent, user=whose.user, expired=expired, limit=limit
         )
@@ -144,7 +144,7 @@ def show_(chunk_id: str, /, *, whose: Whose = MINE, common: Common = DEFAULT) ->
     chunk_id
         Its id, as `holdfast cold list` shows it.
     """
-    with opened(common) as hf:
+    with followed(common) as hf:
         show_cold(hf.cold.get(chunk_id, user=whose.user, agent=whose.agent), common)
     return 0
 
@@ -167,7 +167,7 @@ def expire(
     common: Common = DEFAULT,
 ) -> int:
     """Remove copies that nobody came back for in time, and take them out of recall."""
-    with opened(common) as hf:
+    with followed(common) as hf:
         done = hf.cold.expire(dry_run=dry_run, user=user)
         if common.json:
             show.as_json(done)
@@ -195,7 +195,7 @@ def recover(
     chunk_id
         Its id, as `holdfast cold list` shows it.
     """
-    with opened(common) as hf:
+    with followed(common) as hf:
         chunk = hf.cold.find(chunk_id, whose.user or hf.user, whose.agent)
         s = sessions.resumed(hf, chunk.session_id, chunk.user or hf.user, chunk.agent)
         show_cold(s.recover(chunk_id, prompt=prompt), common)

@@ -11,7 +11,7 @@ from holdfast.app import reset as reset_app
 
 from . import show
 from .cold import Session, Some, plain, recover, show_chunks, show_compaction
-from .program import DEFAULT, PLAIN, Common, app, opened
+from .program import DEFAULT, PLAIN, Common, app, followed
 from .sessions import MINE, Whose
 
 manager = App(name="manager", help="The window of a session, kept small.", default_parameter=PLAIN)
@@ -64,7 +64,7 @@ def _health(
     notify: str | None = None,
 ) -> int:
     most = None if notify is None else managing.share(notify)
-    with opened(common) as hf:
+    with followed(common) as hf:
         window, model = measure
         found = managing.health(hf, session, whose.user, whose.agent, window=window, model=model)
         if common.json:
@@ -84,7 +84,7 @@ def drops(
     common: Common = DEFAULT,
 ) -> int:
     """What compactions dropped, the last first."""
-    with opened(common) as hf:
+    with followed(common) as hf:
         found = hf.cold.list(session, agent=whose.agent, user=whose.user, expired=True, limit=limit)
         show_chunks(found, common)
     return 0
@@ -102,7 +102,7 @@ def compact(
 ) -> int:
     """Make room in the window of a session."""
     del now
-    with opened(common) as hf:
+    with followed(common) as hf:
         show_compaction(managing.compact(hf, session, whose.user, whose.agent), common)
     return 0
 
@@ -110,7 +110,7 @@ def compact(
 @storage.command(name="list")
 def list_(*, limit: Some = 100, whose: Whose = MINE, common: Common = DEFAULT) -> int:
     """What is cold, what was dropped last first."""
-    with opened(common) as hf:
+    with followed(common) as hf:
         show_chunks(hf.cold.list(agent=whose.agent, user=whose.user, limit=limit), common)
     return 0
 
