@@ -40,7 +40,7 @@ _CHEAP = 1_000
 #: how often another process may be faster
 _RACES = 20
 _CURSOR = "projected"
-_FORM = 2
+_FORM = 3
 
 
 class _End(msgspec.Struct, frozen=True, array_like=True):

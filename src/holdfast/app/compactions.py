@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from holdfast.errors import Damaged
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Compaction, Decided, Past
+from holdfast.model.compactions import ARCHIVED, Compaction, Decided, Past
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
@@ -77,19 +78,36 @@ def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
 
     One that cannot be read is told in the notices, and the one it follows stands in its place.
     """
-    one, tried = known.past, set[str]()
-    while one and one not in tried:
-        tried.add(one)
-        event = hf.log.find(one)
-        if event is None or event.erased:
+    for event in _backwards(hf, known):
+        if event.erased:
             return None
         try:
             return read(hf, event)
         except Damaged as exc:
             hf.tell(f"{exc}; what stood before it stands")
+    return None
+
+
+def made_last(hf: Holdfast, known: Epochs) -> Event | None:
+    """The last compaction that changed the window of a session; what its end archives does not."""
+    for event in _backwards(hf, known):
+        said = event.payload if isinstance(event.payload, dict) else {}
+        if said.get("trigger") != ARCHIVED:
+            return event
+    return None
+
+
+def _backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
+    """The last compaction of a session, the one it follows, and so on."""
+    one, tried = known.past, set[str]()
+    while one and one not in tried:
+        tried.add(one)
+        event = hf.log.find(one)
+        if event is None:
+            return
+        yield event
         before = event.payload.get("follows") if isinstance(event.payload, dict) else None
         one = before if isinstance(before, str) else ""
-    return None
 
 
 def read(hf: Holdfast, event: Event) -> Compaction:

@@ -12,7 +12,7 @@ import msgspec
 from holdfast.errors import Invalid
 from holdfast.model.compactions import Band, Compaction
 
-from . import sessions
+from . import compactions, sessions
 from .compacting import known_of
 from .pressing import info_of, is_hosted
 
@@ -45,8 +45,8 @@ def health(
 ) -> Health:
     """Of the session of that id, or the one that was active last."""
     s = sessions.resumed(hf, session_id, hf._whose(user), agent)
-    full, past = s.pressure(window=window, model=model), known_of(s).past
-    event = hf.log.find(past) if past else None
+    full = s.pressure(window=window, model=model)
+    event = compactions.made_last(hf, known_of(s))
     return Health(
         session_id=s.id,
         current_tokens=full.tokens,
