@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.errors import Damaged
 from holdfast.model.compact import CompactSettings
@@ -66,6 +67,12 @@ def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, A
         )
     )
     return made
+
+
+def recorded(hf: Holdfast, made: Compaction) -> Compaction:
+    """The same with its place and its time, now that the log has it."""
+    event = hf.log.find(made.id)
+    return made if event is None else replace(made, event_seq=event.event_seq, at=event.timestamp)
 
 
 def cleaned(hf: Holdfast, past: Past) -> Past:
