@@ -90,7 +90,7 @@ class ContextManager:
         get_messages: Callable[[int], Any] | None = None,
         agent: str = "context-manager",
         user: str | None = None,
-        project: str = "context-manager",
+        project: str = managed.HOST,
         session_id: str | None = None,
         now: Callable[[], int] | None = None,
         **more: Any,
