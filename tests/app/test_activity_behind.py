@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ import pytest
 
 import holdfast
 from holdfast.app.activity import _CHEAP, Activity
+from holdfast.capture.disk import Disk
+from holdfast.capture.layout import INDEX_LOCK
+from holdfast.capture.lock import Lock
 from holdfast.doors.resident.desk import Desk
 from holdfast.model.events import Draft
 from tests.app.test_activity import anew, written
@@ -66,6 +70,21 @@ def test_another_process_goes_on_where_one_was_killed(hf: holdfast.Holdfast) -> 
     there = written(hf)
     assert there["drops"]
     assert there == anew(hf)
+
+
+def test_whoever_meets_another_at_it_leaves_it_to_that_one(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder").start()
+    talk(s)
+    lock = Lock(os.path.join(hf.folder, INDEX_LOCK), Disk())
+    lock.acquire(1)
+    try:
+        hf.activity.follow()
+        assert (written(hf), hf.activity.behind) == ({}, True)
+    finally:
+        lock.done()
+    s.context("zebra", window=20_000)
+    assert written(hf)["context-health"]
+    assert hf.notices == []
 
 
 def test_closing_a_project_takes_in_what_is_left(tmp_path: Path) -> None:

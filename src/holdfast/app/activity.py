@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 
 from holdfast.capture.layout import LOGS
+from holdfast.capture.lock import Busy
 from holdfast.compact.activity import KINDS, NAMES, Compacted, Measure, Told, lines
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, HoldfastError, Invalid, Unavailable
@@ -116,6 +117,9 @@ class Activity:
             cursor = self._step(self._standing(), patience=0, most=most)
             self.behind = cursor.position.event_seq < self._hf.log.head().event_seq
         except HoldfastError as exc:
+            if isinstance(exc, _Faster) or isinstance(exc.__cause__, Busy):
+                self.behind = True  # who is at it takes in the same
+                return
             self._tell(f"the logs of compactions could not be brought up to date: {exc}")
 
     def finish(self) -> None:
