@@ -24,7 +24,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from holdfast.app import managed
+from holdfast.app import compactions, managed
+from holdfast.app.compacting import known_of
 from holdfast.app.open import locate, opened_in, project_folder
 from holdfast.app.returning import Returning
 from holdfast.capture.origin import person
@@ -89,7 +90,7 @@ class ContextManager:
         get_messages: Callable[[int], Any] | None = None,
         agent: str = "context-manager",
         user: str | None = None,
-        project: str = "context-manager",
+        project: str = managed.HOST,
         session_id: str | None = None,
         now: Callable[[], int] | None = None,
         **more: Any,
@@ -126,7 +127,8 @@ class ContextManager:
         self._prompt = ""
         self._max_tokens = 0
         self._last: ContextStatus | None = None
-        self._last_compaction: str | None = None
+        made = compactions.made_last(self._hf, known_of(self._session))
+        self._last_compaction = made.timestamp if made is not None else None
         self._due = False
         self._over = False
 
@@ -155,7 +157,10 @@ class ContextManager:
     # ---- as a conversation goes on ---------------------------------------------------------
 
     def set_current_prompt(self, prompt: str) -> None:
-        """What is asked now: what is about it stays."""
+        """What is asked now: what is about it stays. It holds until the answer (`after_response`).
+
+        Then `get_messages` says what is asked; without that function it holds until another is set.
+        """
         if not isinstance(prompt, str):
             raise Invalid(f"a prompt is a text, not {type(prompt).__name__}")
         self._prompt = prompt
@@ -185,11 +190,14 @@ class ContextManager:
     def after_response(self) -> None:
         """The model has answered: what is new is recorded; what came back once and is stale goes.
 
-        That begins at CURATION_TRIGGER_PCT of the window that `before_response` named.
+        That begins at CURATION_TRIGGER_PCT of the window that `before_response` named. The prompt that
+        was set is answered, too.
         """
         self._at_work().look()
         if self._max_tokens:
             self._hosting.curate(self._asked(), self._max_tokens)
+        if self._messages is not None:
+            self._prompt = ""
 
     def compact(self, max_tokens: int | None = None) -> CompactionResult:
         """Make room for what is asked now; nothing is changed where nothing would be gained."""

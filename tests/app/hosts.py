@@ -45,4 +45,4 @@ class Host:
             "get_token_count": self.tokens,
             "get_messages": lambda n: [{"role": "user", "content": asked}][-n:],
         }
-        return ContextManager(Path(place) / "memfas.json", **{**given, **more})
+        return ContextManager(**{"memory_path": Path(place) / "memfas.json", **given, **more})

@@ -113,3 +113,26 @@ def test_an_event_that_moves_a_window_into_another_band_has_a_line(
 @pytest.fixture
 def hf(tmp_path: Path) -> holdfast.Holdfast:
     return holdfast.open(tmp_path / "home", project="p", user="ana")
+
+
+def asked(s: holdfast.Session, n: int) -> None:
+    s.user(f"Question {n}? " + "It is short. " * 6)
+    s.context(f"Question {n}?", window=100_000)
+    s.assistant(f"Answer {n}. " + "It is long. " * 60)
+
+
+def test_a_forecast_waits_for_what_a_compaction_waits_for(tmp_path: Path) -> None:
+    """Many short turns in a large window: by turns a compaction is due once it saves something."""
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
+        s = hf.session(agent="coder", session_id="s").start()
+        for n in range(hf.settings.compact.turns + 1):
+            asked(s, n)
+        away = s.pressure(window=100_000).turns_left
+        assert away is not None
+        assert away > 10
+        for n in range(away * 3 // 4):
+            asked(s, 100 + n)
+        assert not hf.activity.read("compaction")
+        for n in range(away // 2):
+            asked(s, 200 + n)
+        assert hf.activity.read("compaction")

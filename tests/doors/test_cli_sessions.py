@@ -174,14 +174,17 @@ def test_a_checkpoint_is_listed_with_its_id_and_gone_back_to(project: Any) -> No
         mine.update_state({"current_task": "another"})
     (found,) = project("session", "checkpoints", "--json").json
     assert found["event_id"] == saved.id
-    assert saved.id in project("session", "checkpoints").out
+    assert (found["trigger"], found["tokens"] > 0) == ("asked", True)
+    listed = project("session", "checkpoints").out
+    assert all(said in listed for said in (saved.id, "asked", f"{found['tokens']:,}"))
     assert saved.id in project("session", "show").out
     assert saved.id in project("session", "resume", saved.id).out
     assert project("session", "show", "--json").json["scratchpad"]["content"] == {
         "current_task": "refunds"
     }
-    assert (
-        project("session", "resume", str(found["event_seq"]), "--json").json["trigger"] == saved.id
-    )
+    resumed = project("session", "resume", str(found["event_seq"]), "--json").json
+    assert resumed["trigger"] == saved.id
+    assert resumed["event_seq"] > found["event_seq"]
+    assert resumed["at"] > found["at"]
     ran: Ran = project("session", "resume", "evt_nothing")
     assert (ran.code, "no checkpoint" in ran.err) == (3, True)

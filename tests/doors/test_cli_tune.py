@@ -48,6 +48,7 @@ def test_apply_writes_what_wins_and_says_where(project: Any) -> None:
     ran = project(*QUICK, "--apply")
     assert ran.code == 0
     assert "Written into" in ran.out
+    assert "tune --apply" not in ran.out
     found = project(*QUICK, "--json").json
     assert found["rows"][0]["knobs"] == {}
     assert found["now"]["sessions"] == NEEDED
@@ -58,7 +59,7 @@ def test_what_is_not_written_is_said_with_its_reason(project: Any) -> None:
     configured(BAD)
     ran = project(*QUICK, "--apply", "--most", "5")
     assert ran.code == Conflict.exit_code
-    assert "8 are needed" in ran.err
+    assert ran.err.count("8 are needed") == 1
     refused = project(*QUICK, "--apply", "--most", "5", "--json")
     assert "8 are needed" in refused.json["refused"]
     assert refused.code == Conflict.exit_code
@@ -70,4 +71,39 @@ def test_a_project_without_sessions_says_so(run: Any) -> None:  # noqa: F811
     ran = run("tune")
     assert ran.code == 0
     assert "0 sessions in a window of" in ran.out
-    assert "needed" not in ran.err
+    assert "8 are needed" in ran.err
+    assert "smaller window" in ran.err
+    assert "better than what is set" not in ran.out
+
+
+@pytest.mark.parametrize("sessions", [1, 3])
+def test_too_few_sessions_are_said_to_be_too_few(
+    run: Any,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+    sessions: int,
+) -> None:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+    run("init")
+    with holdfast.open() as hf:
+        for n in range(sessions):
+            worked(hf, f"s{n}", 8)
+    ran = run(*QUICK)
+    assert ran.code == 0
+    assert f"{sessions} of the recorded sessions fill a window of 3,000" in ran.err.replace(
+        "\n", " "
+    )
+    assert "8 are needed" in ran.err.replace("\n", " ")
+    assert ("Tried on" in ran.out) == (sessions > 1)
+    assert ("better than what is set" in ran.out) == (sessions > 1)
+
+
+def test_what_comes_to_the_same_as_what_is_set_is_no_alternative(project: Any) -> None:
+    found = project(*QUICK, "--json").json["rows"]
+    seen = ("price", "sent", "missed")
+    as_set = [found[0]["seen"][name] for name in seen]
+    same = [one for one in found[1:] if [one["seen"][name] for name in seen] == as_set]
+    assert same
+    shown = project(*QUICK).out.partition("left, as set")[0].replace("│", " ")
+    for one in same:
+        knobs = ", ".join(f"{name} = {value}" for name, value in one["knobs"].items())
+        assert f" {knobs} " not in shown

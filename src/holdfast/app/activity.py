@@ -1,4 +1,4 @@
-"""The five logs, kept at the head of the log they are made from: `hf.activity`.
+"""The five logs, which follow the log they are made from in small steps: `hf.activity`.
 
 What always holds: once brought up to date, each file is what the whole log says, byte for byte, however
 often a process died on the way; trouble with them is told and stops nothing.
@@ -13,6 +13,7 @@ from zlib import crc32
 import msgspec
 
 from holdfast.capture.layout import LOGS
+from holdfast.capture.lock import Busy
 from holdfast.compact.activity import KINDS, NAMES, Compacted, Measure, Told, lines
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, HoldfastError, Invalid, Unavailable
@@ -35,12 +36,12 @@ _KNOBS = {
 _TAIL = 4_096
 #: events of one step
 _CHUNK = 20_000
-#: whoever only asked for a context reads no more events than this for it
+#: whoever only asked for a context takes in no more events than this for it
 _CHEAP = 1_000
 #: how often another process may be faster
 _RACES = 20
 _CURSOR = "projected"
-_FORM = 2
+_FORM = 3
 
 
 class _End(msgspec.Struct, frozen=True, array_like=True):
@@ -77,6 +78,8 @@ class Activity:
             limit=2 * compose.history_tokens,
             most=compose.event_tokens,
         )
+        #: is there more to take in than was taken in last?
+        self.behind = False
         #: what happened to them that a person should know
         self.notices: list[str] = []
 
@@ -104,15 +107,26 @@ class Activity:
 
     # ---- following the log -----------------------------------------------------------------
 
-    def follow(self) -> None:
-        """Add what is new if that is cheap and nobody is at it; trouble is told, not raised."""
+    def follow(self, most: int = _CHEAP) -> None:
+        """Add what is new, so many events of it, if nobody is at it; trouble is told, not raised.
+
+        Whoever is further behind catches up with a few such steps.
+        """
+        self.behind = False
         try:
-            cursor = self._standing()
-            behind = self._hf.log.head().event_seq - cursor.position.event_seq
-            if behind <= _CHEAP:
-                self._step(cursor, patience=0)
+            cursor = self._step(self._standing(), patience=0, most=most)
+            self.behind = cursor.position.event_seq < self._hf.log.head().event_seq
         except HoldfastError as exc:
+            if isinstance(exc, _Faster) or isinstance(exc.__cause__, Busy):
+                self.behind = True  # who is at it takes in the same
+                return
             self._tell(f"the logs of compactions could not be brought up to date: {exc}")
+
+    def finish(self) -> None:
+        """Before the project is closed: what the last step left, as far as that is quick."""
+        if self.behind:
+            self.follow(_CHUNK)
+        self.behind = False
 
     def brought_up(self) -> None:
         """Add all that is new; trouble is told, not raised."""
@@ -165,7 +179,7 @@ class Activity:
         size, tail = self._files.ending(self.path(name), end.size, _TAIL)
         return size >= end.size and crc32(tail) == end.crc
 
-    def _step(self, cursor: _Cursor, patience: float | None = None) -> _Cursor:
+    def _step(self, cursor: _Cursor, patience: float | None = None, most: int = _CHUNK) -> _Cursor:
         """Take in the next events; the same cursor when there are none."""
         generation = self._hf.log.head().generation
         told, made = cursor.told, {name: bytearray() for name in self._on}
@@ -179,7 +193,7 @@ class Activity:
                 for name, line in said:
                     if name in made:
                         made[name] += msgspec.json.encode(line) + b"\n"
-            if count == _CHUNK:
+            if count == most:
                 break
         if last is None:
             return cursor

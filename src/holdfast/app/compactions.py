@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.errors import Damaged
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Compaction, Decided, Past
+from holdfast.model.compactions import ARCHIVED, Compaction, Decided, Past
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
@@ -67,6 +69,12 @@ def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, A
     return made
 
 
+def recorded(hf: Holdfast, made: Compaction) -> Compaction:
+    """The same with its place and its time, now that the log has it."""
+    event = hf.log.find(made.id)
+    return made if event is None else replace(made, event_seq=event.event_seq, at=event.timestamp)
+
+
 def cleaned(hf: Holdfast, past: Past) -> Past:
     """What a window shows as it will be read again: what was cut or joined may look like a secret."""
     return msgspec.convert(nested.cleaned(hf, past), Past)
@@ -77,19 +85,36 @@ def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
 
     One that cannot be read is told in the notices, and the one it follows stands in its place.
     """
-    one, tried = known.past, set[str]()
-    while one and one not in tried:
-        tried.add(one)
-        event = hf.log.find(one)
-        if event is None or event.erased:
+    for event in _backwards(hf, known):
+        if event.erased:
             return None
         try:
             return read(hf, event)
         except Damaged as exc:
             hf.tell(f"{exc}; what stood before it stands")
+    return None
+
+
+def made_last(hf: Holdfast, known: Epochs) -> Event | None:
+    """The last compaction that changed the window of a session; what its end archives does not."""
+    for event in _backwards(hf, known):
+        said = event.payload if isinstance(event.payload, dict) else {}
+        if said.get("trigger") != ARCHIVED:
+            return event
+    return None
+
+
+def _backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
+    """The last compaction of a session, the one it follows, and so on."""
+    one, tried = known.past, set[str]()
+    while one and one not in tried:
+        tried.add(one)
+        event = hf.log.find(one)
+        if event is None:
+            return
+        yield event
         before = event.payload.get("follows") if isinstance(event.payload, dict) else None
         one = before if isinstance(before, str) else ""
-    return None
 
 
 def read(hf: Holdfast, event: Event) -> Compaction:

@@ -22,7 +22,7 @@ from holdfast.model.events import Draft, Event
 from holdfast.model.sessions import Checkpoint
 from holdfast.views import state as views
 
-from . import keeping, nested, resuming
+from . import compactions, keeping, nested, resuming
 from .bodies import payload
 from .compacting import Compactor
 from .windows import Held, holding, limit_of, room_in, turns_for
@@ -98,7 +98,7 @@ class SessionFlash:
         made = resuming.resumed(s, _read(s, event), event)
         s._hf.cold.take(made.id)
         s._hf.activity.follow()
-        return made
+        return compactions.recorded(s._hf, made)
 
 
 def flashed(

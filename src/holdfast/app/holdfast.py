@@ -242,6 +242,8 @@ class Holdfast(Remembering, Recalling, Tuning):
         if milestone or self._unseen >= self.settings.views.catch_up_events:
             self._unseen = 0
             self.views.catch_up()
+        if any(event.kind == "session_ended" for event in recorded):
+            self.activity.follow()
         return recorded
 
     def events(self, after: int = 0, *, session_id: str | None = None) -> Iterator[Event]:
@@ -301,6 +303,7 @@ class Holdfast(Remembering, Recalling, Tuning):
         with ExitStack() as stack:  # whatever one of them has trouble with, the others are closed
             for part in (self.views, self.log, self.library, self.reserved):
                 stack.callback(part.close)
+            self.activity.finish()
 
     def __enter__(self) -> Holdfast:
         return self

@@ -23,6 +23,8 @@ from holdfast.model import knobs
 from holdfast.model.compact import ManagerSettings
 from holdfast.model.settings import Settings
 
+#: the project a context manager keeps everything in, where nobody names another
+HOST = "context-manager"
 #: what of the knobs is kept, and where
 _KEPT = {
     "manager": (

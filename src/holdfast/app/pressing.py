@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from holdfast.compact.activity import HEALTH, window_of_context
 from holdfast.compact.hosted import HOSTED
-from holdfast.compact.pressure import pressure
+from holdfast.compact.pressure import Since, pressure
 from holdfast.compose.history import Turns, spoken
-from holdfast.model.compactions import Pressure
+from holdfast.model.compactions import RESTORE, Pressure
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
@@ -40,6 +40,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     #: with everything beside the conversation
     tokens: int
+    #: of them, the conversation
+    talk: int
     limit: int
     #: what was said behind this event came since
     through: int
@@ -63,22 +65,25 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
         limit = windows.limit_of(hf, given, model) if given or model else said["limit"]
         chosen = replace(hf.settings.compact, compact_at=said["compact_at"])
         return pressure(said["tokens"], limit, chosen)
-    known = known_of(s)
+    known, chosen = known_of(s), hf.settings.compact
     shown = _shown(hf, known)
     if given is None and not model and shown is not None and shown.limit:
         limit = shown.limit
     else:
         limit = windows.limit_of(hf, given, model)
     turns = windows.turns_for(hf, model, limit)
+    past = compactions.standing(hf, known)
+    left = windows.room_in(limit, chosen).tokens
+    if past is not None and past.strategy != RESTORE:  # what was gone back to may be more than fits
+        left = max(left, past.tokens_after)
     if shown is None:
         held = windows.holding(s, turns, model)
-        asked = _asked(held.events, known)
-        talk = held.talk + held.beside
-        return pressure(talk, limit, hf.settings.compact, held.growth, asked)
+        since = Since(turns=_asked(held.events, known), talk=held.talk, left=left)
+        return pressure(held.talk + held.beside, limit, chosen, held.growth, since)
     latest = _latest(hf, info, shown.through)
-    since = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
-    growth, asked = _growth(latest, turns), _asked(latest, known)
-    return pressure(shown.tokens + since, limit, hf.settings.compact, growth, asked)
+    new = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
+    since = Since(turns=_asked(latest, known), talk=shown.talk + new, left=left)
+    return pressure(shown.tokens + new, limit, chosen, _growth(latest, turns), since)
 
 
 def _asked(events: Sequence[Event], known: Epochs) -> int:
@@ -94,19 +99,25 @@ def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
     total = tokens.get("total") if isinstance(tokens, dict) else None
     if event is None or type(total) is not int or known.compacted > event.event_seq:
         return None
-    talk = tokens.get("history") if isinstance(tokens, dict) else None
+    history_ = tokens.get("history") if isinstance(tokens, dict) else None
+    talk = history_ if type(history_) is int else total
     position = said.get("position")
     shown = Shown(
         tokens=total,
+        talk=talk,
         limit=window_of_context(said),
         through=position if type(position) is int else event.event_seq,
     )
     past = compactions.standing(hf, known)
     if past is None or past.event_seq < event.event_seq:
         return shown
-    beside = max(0, total - talk) if type(talk) is int else 0
-    through = max(shown.through, past.through)
-    return replace(shown, tokens=beside + past.tokens_after, through=through)
+    beside = max(0, total - talk)
+    return replace(
+        shown,
+        tokens=beside + past.tokens_after,
+        talk=past.tokens_after,
+        through=max(shown.through, past.through),
+    )
 
 
 def _latest(hf: Holdfast, info: SessionInfo | None, through: int) -> list[Event]:

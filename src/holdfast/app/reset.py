@@ -9,7 +9,7 @@ from holdfast.capture.disk import Disk
 from holdfast.capture.layout import LOCK
 from holdfast.capture.lock import Lock
 from holdfast.capture.stamp import timestamp
-from holdfast.engines.files.beside import drop_moved
+from holdfast.engines.files.beside import drop_moved, places
 from holdfast.engines.files.trouble import translated
 from holdfast.errors import Conflict, Denied, NotFound
 
@@ -52,3 +52,9 @@ def reset(
         if purge:
             shutil.rmtree(aside)
     return "" if purge else aside
+
+
+def left_behind(aside: str) -> list[str]:
+    """The folders elsewhere whose copies and logs were removed, being of no use without the log."""
+    with translated("reading where copies lay"):
+        return places(Disk(), aside)

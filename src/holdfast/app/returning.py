@@ -16,7 +16,7 @@ from holdfast.compact.activity import CURATED
 from holdfast.compose.history import spoken
 from holdfast.errors import HoldfastError
 from holdfast.model.cold import Cold
-from holdfast.model.compactions import Compaction, Curation, Decided, Past
+from holdfast.model.compactions import ARCHIVED, Compaction, Curation, Decided, Past
 from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
@@ -164,7 +164,7 @@ class Returning(Hosting):
             event_seq=0,
             at="",
             strategy=hf.settings.compact.strategy,
-            trigger="session_end",
+            trigger=ARCHIVED,
             prompt="",
             through=max(events),
             after=known_of(s).past,
@@ -183,7 +183,7 @@ class Returning(Hosting):
                     last=one.last,
                     tokens=one.tokens,
                     verdict="drop",
-                    why="session_end",
+                    why=ARCHIVED,
                 )
                 for one in chunks
             ),

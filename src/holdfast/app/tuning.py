@@ -120,7 +120,16 @@ def _notes(
         )
     if any(len(one.events) == MOST_EVENTS for one in replayed):
         notes.append(f"of the longest sessions the first {MOST_EVENTS:,} events are replayed")
+    if len(replayed) < NEEDED:
+        notes.append(_few(len(replayed), room.limit))
     return tuple(notes)
+
+
+def _few(number: int, window: int) -> str:
+    return (
+        f"{number} of the recorded sessions fill a window of {window:,} tokens, and {NEEDED} are "
+        "needed to tell a better setting from chance; record more, or name a smaller window"
+    )
 
 
 # ---- trying ----------------------------------------------------------------------------------------
@@ -160,10 +169,13 @@ class _Trial:
         )
         if not self._unseen:
             return answer
-        best, tried = choosing.searched(now, self._seen_under, quick=quick)
-        whole = [everything(one) for one in self._seen]
         others = [everything(one) for one in self._unseen]
         before = self._under(now, self._unseen)
+        if not self._seen:  # one session, which is shown as it is
+            alone = choosing.figures(others, others)
+            return replace(answer, now=choosing.figures(before, others), everything=alone)
+        best, tried = choosing.searched(now, self._seen_under, quick=quick)
+        whole = [everything(one) for one in self._seen]
         rows = [
             Row(knobs=_other(now, settings), seen=choosing.figures(lived, whole))
             for settings, lived in tried
@@ -257,10 +269,7 @@ def _refused(tuned: Tuned) -> str:
     """Why nothing is written; empty where there is something to write."""
     number = len(tuned.seen) + len(tuned.unseen)
     if number < NEEDED:
-        return (
-            f"{number} of the recorded sessions fill a window of {tuned.window:,} tokens, and {NEEDED} "
-            "are needed to tell a better setting from chance; record more, or name a smaller window"
-        )
+        return _few(number, tuned.window)
     if tuned.smaller:
         return (
             f"the window in use is larger than the {tuned.window:,} tokens that were replayed; "

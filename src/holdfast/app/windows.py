@@ -79,7 +79,7 @@ class SessionCompacting:
         compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
         made = compactor.compact(prompt, room, "asked")
         hf.activity.follow()
-        return made
+        return compactions.recorded(hf, made) if made is not None else None
 
     def recover(self, chunk_id: str, *, prompt: str = "") -> Cold:
         """What a compaction dropped, verbatim, by the id of its chunk; that it was needed is recorded.

@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import Band
+from holdfast.model.compactions import ARCHIVED, RESTORE, Band
 from holdfast.model.events import Event
 from holdfast.views.cold import Dropped
 from holdfast.views.transcript import SPOKEN
@@ -50,6 +50,8 @@ _BYTES = 4
 #: epochs whose entries are counted, and sessions whose windows are followed
 _MOST = 64
 _TRIGGERS = {"tokens": "token_threshold"}
+#: what became of a window where that was no compaction
+_EVENTS = {RESTORE: "context_restored", ARCHIVED: "session_archived"}
 Line = tuple[str, dict[str, Any]]
 
 
@@ -185,13 +187,16 @@ def _lines(
 def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[Line]:
     chosen = _json(said.get("settings"))
     chosen = chosen if isinstance(chosen, dict) else {}
-    trigger = "restore" if said.get("strategy") == "restore" else _text(said.get("trigger"))
-    share = _number(chosen.get("compact_at"), CompactSettings().compact_at)
+    trigger = RESTORE if said.get("strategy") == RESTORE else _text(said.get("trigger"))
+    archived = trigger == ARCHIVED  # nothing was weighed for it, and the window is as it was
+    usual = CompactSettings()
+    share = _number(chosen.get("compact_at"), usual.compact_at)
+    floor = _number(chosen.get("drop"), usual.drop)
     yield (
         "compaction",
         {
             "timestamp": event.timestamp,
-            "event": "context_restored" if trigger == "restore" else "compaction_triggered",
+            "event": _EVENTS.get(trigger, "compaction_triggered"),
             "trigger": _TRIGGERS.get(trigger, trigger),
             "tokens_before": _number(said.get("tokens_before"), 0),
             "tokens_after": _number(said.get("tokens_after"), 0),
@@ -209,8 +214,8 @@ def _compaction(event: Event, said: dict[str, Any], of: Compacted) -> Iterator[L
                 "chunk_id": chunk.id,
                 "session_id": event.session_id,
                 "reason": chunk.reason,
-                "relevance_score": chunk.score,
-                "threshold_used": _number(chosen.get("drop"), CompactSettings().drop),
+                "relevance_score": None if archived else chunk.score,
+                "threshold_used": None if archived else floor,
                 "cold_storage_path": "" if chosen.get("cold") is False else path,
             },
         )

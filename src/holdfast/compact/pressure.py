@@ -41,6 +41,16 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True):
     anew: bool = False
 
 
+class Since(msgspec.Struct, frozen=True, kw_only=True):
+    """What a forecast knows of the conversation since the last compaction."""
+
+    #: how often the person spoke
+    turns: int
+    #: tokens of all of it by now, and how many a compaction leaves at least
+    talk: int
+    left: int
+
+
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     """How large a window is."""
 
@@ -72,7 +82,7 @@ def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
     """Why a compaction is due; empty when none is, or it would save little."""
     if fill.talk > bounds.history:
         return "tokens"
-    if fill.talk * (1 - _WORTHWHILE) <= max(fill.left, bounds.target(settings)):
+    if _short(fill.talk, max(fill.left, bounds.target(settings))):
         return ""
     over = fill.tokens >= settings.compact_at * bounds.limit
     over = over or fill.tokens >= (settings.flash_tokens or fill.tokens + 1)
@@ -84,6 +94,11 @@ def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
         "gate": any(map(_passed, fill.since)),
     }
     return next((why for why in settings.triggers if found.get(why)), "")
+
+
+def _short(talk: int, left: int) -> int:
+    """How many tokens a conversation lacks of what is worth a compaction that leaves so many."""
+    return max(0, int(left / (1 - _WORTHWHILE)) + 1 - talk)
 
 
 def _pays(fill: Fill, bounds: Bounds, settings: CompactSettings) -> bool:
@@ -134,16 +149,17 @@ def pressure(
     limit: int,
     settings: CompactSettings,
     growth: Sequence[int] = (),
-    turns: int | None = None,
+    since: Since | None = None,
 ) -> Pressure:
-    """The same, with a forecast: from what the last turns added, and how many there were since."""
+    """The same, with a forecast: from what the last turns added, and what came since a compaction."""
     next_at = int(settings.compact_at * limit)
     lately = [one for one in growth[-_TURNS:] if one > 0]
     left = None
     if lately:
         left = max(0, next_at - tokens) * len(lately) // sum(lately)
-        if turns is not None and "turns" in settings.triggers:
-            left = min(left, max(0, settings.turns + 1 - turns))
+        if since is not None and "turns" in settings.triggers:
+            worth = -(-_short(since.talk, since.left) * len(lately) // sum(lately))
+            left = min(left, max(settings.turns + 1 - since.turns, worth, 0))
     return Pressure(
         tokens=tokens,
         limit=limit,

@@ -41,6 +41,12 @@ class ColdChunk(msgspec.Struct, frozen=True, kw_only=True):
         return self.expired is None and self.back is None
 
 
+class Named(ColdChunk, frozen=True, kw_only=True):
+    """One of a list, with the beginning of what it says."""
+
+    says: str = ""
+
+
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One event of a cold chunk, every byte of it."""
 

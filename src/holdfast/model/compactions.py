@@ -9,6 +9,8 @@ import msgspec
 Verdict = Literal["keep", "summarize", "drop"]
 #: the strategy of a compaction that goes back to a checkpoint
 RESTORE = "restore"
+#: what the end of a session leaves cold as well, though its window stays as it is
+ARCHIVED = "session_end"
 #: the bands of a window, from the emptiest to the fullest
 BANDS = ("calm", "curate", "compact", "flash", "full")
 Band = Literal["calm", "curate", "compact", "flash", "full"]

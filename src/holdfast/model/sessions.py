@@ -137,6 +137,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     event_id: str = ""
     #: it holds a whole working context, which can be gone back to
     whole: bool = False
+    #: then, why it was saved, and the tokens of its conversation
+    trigger: str = ""
+    tokens: int = 0
 
 
 class Thread(msgspec.Struct, frozen=True, kw_only=True):

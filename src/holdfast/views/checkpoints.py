@@ -7,12 +7,16 @@ import msgspec
 from holdfast.model.events import Event
 from holdfast.model.sessions import Checkpoint
 
-from .view import NOTHING, PerSession, Rows
+from .view import NOTHING, PerSession, Rows, brief
 
 #: the latest few; the log has them all
 MOST = 20
 #: of those that can be gone back to
 MOST_SAVED = 200
+#: characters of why one was saved
+MOST_TRIGGER = 80
+#: a number that every index keeps as it is
+LARGEST = 1 << 53
 
 
 class Checkpoints(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +31,7 @@ class CheckpointView(PerSession):
     """One row for each session."""
 
     name = "checkpoints"
-    version = 2
+    version = 3
     kinds = frozenset({"validation_gate", "checkpoint_saved", "session_ended"})
     row = Checkpoints
 
@@ -44,9 +48,21 @@ class CheckpointView(PerSession):
             why=why,
             event_id=event.event_id,
             whole=_is_whole(event),
+            trigger=brief(_text(event, "trigger"), MOST_TRIGGER),
+            tokens=_number(event, "tokens"),
         )
         saved = (*known.saved, point)[-MOST_SAVED:] if point.whole else known.saved
         return {key: Checkpoints(points=(*known.points[-(MOST - 1) :], point), saved=saved)}
+
+
+def _text(event: Event, name: str) -> str:
+    said = event.payload.get(name) if isinstance(event.payload, dict) else None
+    return said if isinstance(said, str) and _is_whole(event) else ""
+
+
+def _number(event: Event, name: str) -> int:
+    said = event.payload.get(name) if isinstance(event.payload, dict) else None
+    return said if type(said) is int and 0 <= said <= LARGEST and _is_whole(event) else 0
 
 
 def _is_whole(event: Event) -> bool:

@@ -8,12 +8,13 @@ from typing import Annotated
 import msgspec
 from cyclopts import App, Parameter
 
-from holdfast.app import managing, sessions
-from holdfast.model.cold import Cold, ColdChunk
-from holdfast.model.compactions import Compaction
+import holdfast
+from holdfast.app import managing
+from holdfast.model.cold import Cold, Named
+from holdfast.model.compactions import ARCHIVED, Compaction
 
 from . import show
-from .program import DEFAULT, PLAIN, Common, app, opened
+from .program import DEFAULT, PLAIN, Common, app, followed
 from .sessions import MINE, Whose
 
 cold = App(name="cold", help="What left the windows of sessions.", default_parameter=PLAIN)
@@ -51,7 +52,7 @@ def compact(  # noqa: PLR0913  (every option by its name)
         adaptive, sliding_window, token_truncation or recursive_summarization.
     """
     how = {"prompt": prompt, "to": to, "window": window, "model": model, "strategy": strategy}
-    with opened(common) as hf:
+    with followed(common) as hf:
         made = managing.compact(hf, session, whose.user, whose.agent, **how)
         show_compaction(made, common)
     return 0
@@ -95,15 +96,13 @@ def list_(
     expired
         Also what ran out; its handle still shows it.
     """
-    with opened(common) as hf:
-        found = hf.cold.list(
-            session, agent=whose.agent, user=whose.user, expired=expired, limit=limit
-        )
-        show_chunks(found, common)
+    with followed(common) as hf:
+        who = whose.user, whose.agent
+        show_chunks(managing.left(hf, session, *who, expired=expired, limit=limit), common)
     return 0
 
 
-def show_chunks(found: Sequence[ColdChunk], common: Common) -> None:
+def show_chunks(found: Sequence[Named], common: Common) -> None:
     """Chunks as a table."""
     if common.json:
         show.as_json(found)
@@ -111,16 +110,17 @@ def show_chunks(found: Sequence[ColdChunk], common: Common) -> None:
         show.say("Nothing is cold: no compaction dropped anything, or it ran out.")
     else:
         show.table(
-            ("chunk", "session", "dropped", "why", "score", "tokens", "state"),
+            ("chunk", "session", "dropped", "why", "score", "tokens", "state", "says"),
             [
                 (
                     one.id,
                     one.session_id,
                     show.moment(one.at),
                     one.reason,
-                    f"{one.score:.2f}",
+                    "" if one.reason == ARCHIVED else f"{one.score:.2f}",
                     one.tokens,
                     _state(one),
+                    show.in_short(one.says),
                 )
                 for one in found
             ],
@@ -128,7 +128,7 @@ def show_chunks(found: Sequence[ColdChunk], common: Common) -> None:
         )
 
 
-def _state(one: ColdChunk) -> str:
+def _state(one: Named) -> str:
     if one.expired:
         return f"ran out {show.moment(one.expired)}"
     back = f", back {show.moment(one.recovered)}" if one.recovered else ""
@@ -144,7 +144,8 @@ def show_(chunk_id: str, /, *, whose: Whose = MINE, common: Common = DEFAULT) ->
     chunk_id
         Its id, as `holdfast cold list` shows it.
     """
-    with opened(common) as hf:
+    with followed(common) as hf:
+        managing.check_chunk(chunk_id)
         show_cold(hf.cold.get(chunk_id, user=whose.user, agent=whose.agent), common)
     return 0
 
@@ -167,7 +168,7 @@ def expire(
     common: Common = DEFAULT,
 ) -> int:
     """Remove copies that nobody came back for in time, and take them out of recall."""
-    with opened(common) as hf:
+    with followed(common) as hf:
         done = hf.cold.expire(dry_run=dry_run, user=user)
         if common.json:
             show.as_json(done)
@@ -195,11 +196,16 @@ def recover(
     chunk_id
         Its id, as `holdfast cold list` shows it.
     """
-    with opened(common) as hf:
-        chunk = hf.cold.find(chunk_id, whose.user or hf.user, whose.agent)
-        s = sessions.resumed(hf, chunk.session_id, chunk.user or hf.user, chunk.agent)
-        show_cold(s.recover(chunk_id, prompt=prompt), common)
+    with followed(common) as hf:
+        recovered(hf, chunk_id, prompt, whose, common)
     return 0
+
+
+def recovered(
+    hf: holdfast.Holdfast, chunk_id: str, prompt: str, whose: Whose, common: Common
+) -> None:
+    """Bring a chunk back, and show it."""
+    show_cold(managing.recover(hf, chunk_id, whose.user, whose.agent, prompt), common)
 
 
 def plain(found: msgspec.Struct) -> list[tuple[str, str]]:

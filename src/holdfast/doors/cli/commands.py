@@ -262,14 +262,24 @@ def reset(*, force: bool = False, purge: bool = False, common: Common = DEFAULT)
     purge
         Remove the old data for good instead of setting it aside.
     """
-    aside = reset_app.reset(common.home, common.project, force=force, purge=purge)
-    if common.json:
-        show.as_json({"set_aside": aside or None})
-    elif aside:
-        show.say(f"The old data was set aside in {aside}; remove it when you are sure.")
-    else:
-        show.say("The old data is gone.")
+    show_set_aside(reset_app.reset(common.home, common.project, force=force, purge=purge), common)
     return 0
+
+
+def show_set_aside(aside: str, common: Common) -> None:
+    """Where the old data is, and what of it is made again by whoever puts it back."""
+    gone = reset_app.left_behind(aside) if aside else []
+    if common.json:
+        show.as_json({"set_aside": aside or None, "removed": gone})
+        return
+    if not aside:
+        show.say("The old data is gone.")
+        return
+    show.say(f"The old data was set aside in {aside}; remove it when you are sure.")
+    for folder in gone:
+        show.say(f"Copies and logs made from it were removed from {folder}.")
+    if gone:
+        show.say("If you put the old data back, `holdfast rebuild` makes them again.")
 
 
 @app.command

@@ -276,7 +276,8 @@ def _show(found: Sequence[ContextItem], common: Common, *, empty: str) -> None:
     elif not found:
         show.say(empty)
     else:
-        show.table(("item", "tier", "score", "now", "read", "says"), [_row(one) for one in found])
+        columns = ("item", "tier", "score", "now", "read", "says")
+        show.table(columns, [_row(one) for one in found], whole="item")
 
 
 def _row(one: ContextItem) -> tuple[Text, Text, str, str, int, str]:

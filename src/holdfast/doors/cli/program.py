@@ -83,6 +83,14 @@ def opened(common: Common, *, make: bool = False) -> Iterator[holdfast.Holdfast]
         _tell(hf.notices, causes)
 
 
+@contextmanager
+def followed(common: Common) -> Iterator[holdfast.Holdfast]:
+    """The same for commands about windows: the five logs say what happened, this command included."""
+    with opened(common) as hf:
+        yield hf
+        hf.activity.brought_up()
+
+
 def _tell(notices: Sequence[str], causes: set[str]) -> None:
     """Warn of what has a cause of its own, which is what comes after the colon."""
     for notice in notices:

@@ -315,7 +315,8 @@ def checkpoints(
         elif not found:
             show.say("No checkpoint of it yet. A full window makes one, `s.flash_save` another.")
         else:
-            show.table(("checkpoint", "at"), [_point(one) for one in found])
+            rows = [(*_point(one), one.trigger, f"{one.tokens:,}") for one in found]
+            show.table(("checkpoint", "at", "why", "tokens"), rows, whole="checkpoint")
     return 0
 
 

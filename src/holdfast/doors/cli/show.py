@@ -143,12 +143,12 @@ def table(
     cells = [
         [cell if isinstance(cell, Text) else Text(clean(cell)) for cell in row] for row in rows
     ]
-    if whole in columns and not _fits(columns, cells, columns.index(whole)):
+    if whole and not _fits(columns, cells, columns.index(whole)):
         _paragraphs(columns, cells, title)
         return
     made = Table(title=clean(title) if title else None, title_justify="left", expand=False)
     for name in columns:
-        made.add_column(name, overflow="fold", no_wrap=name == whole)
+        made.add_column(name, overflow="fold", no_wrap=name == whole != "")
     for row in cells:
         made.add_row(*row)
     out().print(made)
@@ -159,7 +159,7 @@ def _fits(columns: Sequence[str], rows: Sequence[Sequence[Text]], whole: int) ->
     words = [[len(name)] for name in columns]
     for row in rows:
         for n, cell in enumerate(row):
-            parts = [cell.plain] if n == whole else cell.plain.split()
+            parts = cell.plain.splitlines() if n == whole else cell.plain.split()
             words[n].append(max(map(len, parts), default=0))
     return sum(max(one) + 3 for one in words) + 1 <= out().width
 

@@ -72,7 +72,7 @@ def tune(
 
 def _show(tuned: Tuned, now: CompactSettings) -> None:
     number = len(tuned.seen) + len(tuned.unseen)
-    for note in tuned.notes:
+    for note in (one for one in tuned.notes if one != tuned.refused):
         show.warn(f"{note[:1].upper()}{note[1:]}.")
     show.say(
         f"{show.count(number, 'session')} in a window of {tuned.window:,} tokens, "
@@ -88,7 +88,7 @@ def _show(tuned: Tuned, now: CompactSettings) -> None:
 
 def _tables(tuned: Tuned, figures: Figures, now: CompactSettings) -> None:
     rows = [("as set", tuned.rows[0].seen)] if tuned.rows else []
-    others = _distinct(tuned.rows[1:])
+    others = _distinct(tuned.rows)
     rows += [(_said(row.knobs), row.seen) for row in others[:_ROWS]]
     if rows:
         show.table(
@@ -103,18 +103,23 @@ def _tables(tuned: Tuned, figures: Figures, now: CompactSettings) -> None:
     drops = [(one.why, f"{one.chunks:,}", f"{one.tokens:,}") for one in figures.drops]
     show.table(("left, as set, because", "chunks", "tokens"), drops)
     _histogram(figures.scores, now)
-    if tuned.proposal is None:
+    if tuned.proposal is None and tuned.rows:
         show.say("Nothing that was tried is better than what is set.")
-    else:
+    if tuned.proposal is not None:
         _proposal(tuned.proposal, now, len(tuned.unseen))
+        if tuned.proposal.wins and not tuned.applied and not tuned.refused:
+            show.say("holdfast tune --apply writes it into your config.toml.")
 
 
 def _distinct(rows: Sequence[Row]) -> list[Row]:
-    """The cheapest first; of those that came to the same the one that turns the fewest knobs."""
+    """What came to something else than what is set, the cheapest first.
+
+    Of those that came to the same the one that turns the fewest knobs.
+    """
     found: dict[tuple[object, ...], Row] = {}
     for row in sorted(rows, key=lambda row: (row.seen.price, len(row.knobs))):
         found.setdefault((row.seen.price, row.seen.sent, row.seen.missed), row)
-    return list(found.values())
+    return [row for row in found.values() if row.knobs]
 
 
 def _said(knobs: Mapping[str, Any]) -> str:
@@ -163,5 +168,3 @@ def _proposal(of: Proposal, now: CompactSettings, unseen: int) -> None:
     style = "bold green" if of.wins else "yellow"
     verdict = "It wins" if of.wins else "It does not win"
     show.say(f"{verdict} on the others: {of.unseen.why}.", style)
-    if of.wins:
-        show.say("holdfast tune --apply writes it into your config.toml.")

@@ -150,6 +150,9 @@ class Desk:
         if head != self._seen[0]:
             self._seen = (head, time.monotonic())
             self._catch_up()
+            self._hf.activity.follow()
+        elif self._hf.activity.behind:
+            self._hf.activity.follow()
         if head == self._made or time.monotonic() - self._seen[1] < _QUIET:
             return
         self._made, generation = head, self._hf.log.head().generation
