@@ -253,7 +253,7 @@ def _items(s: Session, checkpoint: Event) -> list[Draft]:
             payload = {"item": one.id, **said, **assigned}
             drafts.append(_draft(s, "item_saved", payload, origin="agent", sources=sources))
         elif (one.tier, one.score) != (other.tier, other.score):
-            tiers[one.id] = assigned
+            tiers[one.id] = {**assigned, "state": other.state}
     some = list(tiers.items())
     for n in range(0, len(some), MOST_IDS):
         payload = {"tiers": dict(some[n : n + MOST_IDS]), "why": RESTORE}
