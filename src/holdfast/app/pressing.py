@@ -14,15 +14,17 @@ from msgspec.structs import replace
 
 from holdfast.compact.activity import HEALTH, window_of_context
 from holdfast.compact.hosted import HOSTED
-from holdfast.compact.pressure import pressure
+from holdfast.compact.pressure import hosted, pressure
 from holdfast.compose.history import Turns, spoken
+from holdfast.errors import HoldfastError
+from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Pressure
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
 from holdfast.views import state as views
 
-from . import compactions, history, windows
+from . import compactions, history, windows, workflows
 from .compacting import known_of
 
 if TYPE_CHECKING:
@@ -61,9 +63,8 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     said = reported(hf, info) if info is not None and is_hosted(info) else None
     if said is not None:
         limit = windows.limit_of(hf, given, model) if given or model else said["limit"]
-        chosen = replace(hf.settings.compact, compact_at=said["compact_at"])
-        return pressure(said["tokens"], limit, chosen)
-    known = known_of(s)
+        return pressure(said["tokens"], limit, hosted(hf.settings.compact, said["compact_at"]))
+    known, settings = known_of(s), _settings(s)
     shown = _shown(hf, known)
     if given is None and not model and shown is not None and shown.limit:
         limit = shown.limit
@@ -74,11 +75,20 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
         held = windows.holding(s, turns, model)
         asked = _asked(held.events, known)
         talk = held.talk + held.beside
-        return pressure(talk, limit, hf.settings.compact, held.growth, asked)
+        return pressure(talk, limit, settings, held.growth, asked)
     latest = _latest(hf, info, shown.through)
     since = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
     growth, asked = _growth(latest, turns), _asked(latest, known)
-    return pressure(shown.tokens + since, limit, hf.settings.compact, growth, asked)
+    return pressure(shown.tokens + since, limit, settings, growth, asked)
+
+
+def _settings(s: Session) -> CompactSettings:
+    """By which it is compacted; how full it is can be said though its workflow's file is wrong."""
+    try:
+        return workflows.compaction(s)
+    except HoldfastError as exc:
+        s._hf.tell(str(exc))
+        return s._hf.settings.compact
 
 
 def _asked(events: Sequence[Event], known: Epochs) -> int:

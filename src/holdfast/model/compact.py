@@ -34,7 +34,8 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     #: how it is decided what leaves
     strategy: Strategy = "adaptive"
-    #: what begins a compaction by itself; () for nothing but the hard limit
+    #: what begins a compaction by itself; whatever is named here, one begins where the conversation has
+    #: no room left in its own part of the window, and where everything is saved (`flash_at`)
     triggers: tuple[Trigger, ...] = ("tokens", "turns", "idle", "gate")
     #: of the window: from here on what recall put in is ranked anew against the present prompt
     curate_at: Share = 0.4
