@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from holdfast import settings as settings_file
@@ -146,17 +147,23 @@ def _project(project_id: str | None, start: Path) -> Project:
 def _clock(now: Clock | Callable[[], int] | None) -> Clock:
     if now is None:
         return SystemClock()
-    return _Called(now) if callable(now) else now
+    ask = getattr(now, "now_ms", now)
+    if not callable(ask):
+        raise Invalid(f"now is a clock, or a function that gives milliseconds, not {now!r}")
+    return _Brought(ask)
 
 
-class _Called:
-    """A plain function as a Clock."""
+class _Brought:
+    """A clock that a caller brings, or a plain function as one; what it says is looked at."""
 
-    def __init__(self, now: Callable[[], int]) -> None:
-        self._now = now
+    def __init__(self, ask: Callable[[], int]) -> None:
+        self._ask = ask
 
     def now_ms(self) -> int:
-        return self._now()
+        said = self._ask()
+        if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said):
+            raise Invalid(f"the clock gives milliseconds since 1970 as a number, not {said!r}")
+        return int(said)
 
 
 def _ensure(folder: str, project: Project, clock: Clock, mode: Integrity) -> dict[str, object]:
