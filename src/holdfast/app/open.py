@@ -147,20 +147,21 @@ def _project(project_id: str | None, start: Path) -> Project:
 def _clock(now: Clock | Callable[[], int] | None) -> Clock:
     if now is None:
         return SystemClock()
-    ask = getattr(now, "now_ms", now)
-    if not callable(ask):
+    if hasattr(now, "now_ms"):
+        return now
+    if not callable(now):
         raise Invalid(f"now is a clock, or a function that gives milliseconds, not {now!r}")
-    return _Brought(ask)
+    return _Called(now)
 
 
-class _Brought:
-    """A clock that a caller brings, or a plain function as one; what it says is looked at."""
+class _Called:
+    """A plain function as a Clock."""
 
-    def __init__(self, ask: Callable[[], int]) -> None:
-        self._ask = ask
+    def __init__(self, now: Callable[[], int]) -> None:
+        self._now = now
 
     def now_ms(self) -> int:
-        said = self._ask()
+        said = self._now()
         if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said):
             raise Invalid(f"the clock gives milliseconds since 1970 as a number, not {said!r}")
         return int(said)
