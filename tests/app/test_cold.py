@@ -309,17 +309,6 @@ def test_what_ran_out_has_no_copy_and_is_not_found_but_expands(
     assert hf.cold.list(s.id) == []
 
 
-def test_a_clock_that_cannot_be_right_lets_nothing_run_out(
-    hf: holdfast.Holdfast, clock: Ticking
-) -> None:
-    dropped(hf)
-    clock.minutes += 31 * DAY / MINUTE
-    assert "more than 30 days past" in hf.cold.expire(dry_run=False).paused
-    clock.minutes = -10
-    assert "before the newest" in hf.cold.expire(dry_run=False).paused
-    assert files(hf)
-
-
 # ---- every byte --------------------------------------------------------------------------------
 
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=60)

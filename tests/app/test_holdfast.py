@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import threading
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import holdfast
-from holdfast.errors import Denied, Erased, HoldfastError, NotFound, Unavailable
+from holdfast.errors import Denied, Erased, HoldfastError, Invalid, NotFound, Unavailable
 
 
 def test_events_come_back_by_session_and_from_any_position(tmp_path: Path) -> None:
@@ -138,3 +140,26 @@ def test_every_kind_of_error_has_its_own_exit_code_and_a_sentence() -> None:
         403,
         503,
     )
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        lambda: datetime(2026, 3, 1, tzinfo=UTC),
+        lambda: "2026-03-01",
+        lambda: None,
+        lambda: True,
+        lambda: float("nan"),
+        1_772_000_000_000,
+    ],
+)
+def test_a_clock_that_gives_no_milliseconds_is_refused(tmp_path: Path, now: Any) -> None:
+    with pytest.raises(Invalid, match="milliseconds"):
+        holdfast.open(tmp_path, project="p", now=now)
+
+
+def test_a_function_that_gives_milliseconds_is_a_clock(tmp_path: Path) -> None:
+    clocks: tuple[Any, ...] = (lambda: 1_772_359_200_007, lambda: 1_772_359_200_007.9)
+    for now in clocks:
+        with holdfast.open(tmp_path, project="p", now=now) as hf, hf.session(agent="a") as s:
+            assert s.user("hello").timestamp == "2026-03-01T10:00:00.007Z"

@@ -112,3 +112,24 @@ def test_a_file_that_cannot_be_read_is_named_before_the_session_begins(tmp_path:
             chatted(s, 1)
             assert s.context("hello").text
     assert holdfast.__version__
+
+
+def test_everything_is_saved_at_a_number_of_tokens_whatever_a_workflow_names(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    written(root, FILES[0], "gates", HEAD.format("adaptive") + "---\n")
+    config = tmp_path / "config" / "holdfast" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[compact]\nflash_tokens = 3000\n")
+    with init(root, tmp_path / "home") as hf:
+        s = hf.session(agent="coder", workflow="gates", session_id="s").start()
+        assert s.pressure(window=100_000).next_at == 3_000
+        chatted(s, 12, 400)
+        s.context("go on", window=100_000, budget=300)
+        assert len(s.checkpoints()) == 1
+        again = hf.session(agent="coder", session_id="s")
+        written(root, FILES[0], "gates", "---\nsession: [\n---\n")
+        assert again.pressure(window=100_000).next_at == 3_000
+        assert any("gates.md" in notice for notice in hf.notices)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast.capture.stamp import timestamp
 from holdfast.manager import ContextManager
 from tests.app.test_cold import talk
 from tests.doors.test_cli import Ran, run  # noqa: F401  (a fixture)
@@ -39,8 +41,39 @@ def test_what_leaves_is_listed_shown_recovered_and_runs_out(project: Any) -> Non
     assert "back" in project("cold", "list").out
     assert project("recover", "evt_never").code == 3
     assert project("cold", "show", dropped[0], "--agent", "critic").code == 3
-    assert "0 chunks would run out" in project("cold", "expire", "--dry-run").out
-    assert project("cold", "expire", "--json").json["chunks"] == []
+    assert project("cold", "expire").out == "0 chunks would run out.\n"
+    assert project("cold", "expire", "--force", "--json").json["chunks"] == []
+
+
+class Ago:
+    """A clock that is so many days behind."""
+
+    def __init__(self, days: int) -> None:
+        self.days = days
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000 - self.days * 86_400_000
+
+
+def test_nothing_runs_out_unless_that_is_meant(project: Any) -> None:
+    for days in (40, 5):
+        with holdfast.open(now=Ago(days)) as hf:
+            s = hf.session(agent="coder", session_id="one")
+            talk(s)
+            assert s.compact("database", to=600)
+    every = ("cold", "list", "--limit", "1000", "--json")
+    cold = project(*every).json
+    over = [one for one in cold if one["until"] < timestamp()]
+    assert 0 < len(over) < len(cold)
+    for words in (("expire",), ("expire", "--user", "nobody"), ("expire", "--json")):
+        project("cold", *words)
+    said = project("cold", "expire").out
+    assert said.startswith(f"{len(over)} chunks would run out")
+    assert "--force" in said
+    assert project(*every).json == cold
+    assert project("cold", "expire", "--force").out == f"{len(over)} chunks ran out.\n"
+    left = [one for one in cold if one not in over]
+    assert project(*every).json == left
 
 
 def test_a_strategy_that_is_none_is_refused(project: Any) -> None:

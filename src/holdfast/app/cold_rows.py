@@ -88,13 +88,16 @@ class ColdRows:
         if len(self._places) > _MOST:
             del self._places[next(iter(self._places))]
         known.take(self._since(whose, known.last))
-        found = {}
+        wanted: dict[int, set[str]] = {}
         for place, one in {pair for seq in seqs for pair in known.around(seq)}:
+            if not known.back(one, place):
+                wanted.setdefault(place, set()).add(one)
+        found: dict[tuple[int, int], ColdChunk] = {}
+        for place, ids in wanted.items():
             row = self._row(whose, place)
-            chunk = next((c for c in self._whole(row).chunks if c.id == one), None) if row else None
-            if row is not None and chunk is not None and not known.back(one, place):
-                made = _chunk(row, chunk, None)
-                found[place, made.first] = made
+            if row is not None:
+                left = (one for one in self._whole(row).chunks if one.id in ids)
+                found |= {(place, one.first): _chunk(row, one, None) for one in left}
         return [found[key] for key in sorted(found, reverse=True) if found[key].living]
 
     # ---- rows ------------------------------------------------------------------------------

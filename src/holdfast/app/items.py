@@ -270,17 +270,21 @@ class Items:
     def update_tiers(
         self, *, agent: str | None = None, user: str | None = None, why: str = "asked for"
     ) -> TierUpdate:
-        """Weigh every item of an agent anew, and write down those that move; none, nothing."""
+        """Weigh every item of an agent anew, and write down those that move; none, nothing.
+
+        What somebody else changes meanwhile stays as they made it.
+        """
         whose = self._one(user, agent)
         rows, at, settings = self._rows(*whose, None), now(self._hf), self._hf.settings.items
         before: dict[str, Tier] = {one.id: one.tier for one in rows}
-        scores = {one.id: score_of(one, at, settings) for one in rows}
-        after = {one.id: tier_of(scores[one.id], settings, pinned=one.pinned) for one in rows}
-        moved = {one: (before[one], after[one]) for one in before if before[one] != after[one]}
-        said = [
-            (one, {"tier": to, "score": round(scores[one] * UNIT)})
-            for one, (_, to) in moved.items()
-        ]
+        said = []
+        for one in rows:
+            score = score_of(one, at, settings)
+            tier = tier_of(score, settings, pinned=one.pinned)
+            # of what a clock far ahead saved, this is the first time that is known
+            if tier != one.tier or not one.touched_by(at):
+                assigned = {"tier": tier, "score": round(score * UNIT), "state": one.state}
+                said.append((one.id, assigned))
         drafts = [
             self._draft(
                 "tiers_assigned", {"tiers": dict(said[n : n + MOST_IDS]), "why": why}, whose
@@ -289,6 +293,9 @@ class Items:
         ]
         if drafts:
             self._hf.record(drafts)
+            rows = self._rows(*whose, None)
+        after: dict[str, Tier] = {one.id: one.tier for one in rows if one.id in before}
+        moved = {one: (before[one], to) for one, to in after.items() if before[one] != to}
         return TierUpdate(before=counts(before), after=counts(after), moved=moved)
 
     # ---- small things ----------------------------------------------------------------------

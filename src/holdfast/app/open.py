@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 from pathlib import Path
 
 from holdfast import settings as settings_file
@@ -147,7 +148,11 @@ def _project(project_id: str | None, start: Path) -> Project:
 def _clock(now: Clock | Callable[[], int] | None) -> Clock:
     if now is None:
         return SystemClock()
-    return _Called(now) if callable(now) else now
+    if hasattr(now, "now_ms"):
+        return now
+    if not callable(now):
+        raise Invalid(f"now is a clock, or a function that gives milliseconds, not {now!r}")
+    return _Called(now)
 
 
 class _Called:
@@ -157,7 +162,10 @@ class _Called:
         self._now = now
 
     def now_ms(self) -> int:
-        return self._now()
+        said = self._now()
+        if isinstance(said, bool) or not isinstance(said, int | float) or not isfinite(said):
+            raise Invalid(f"the clock gives milliseconds since 1970 as a number, not {said!r}")
+        return int(said)
 
 
 def _ensure(folder: str, project: Project, clock: Clock, mode: Integrity) -> dict[str, object]:

@@ -14,15 +14,17 @@ from msgspec.structs import replace
 
 from holdfast.compact.activity import HEALTH, window_of_context
 from holdfast.compact.hosted import HOSTED
-from holdfast.compact.pressure import Since, pressure
+from holdfast.compact.pressure import Since, hosted, pressure
 from holdfast.compose.history import Turns, spoken
+from holdfast.errors import HoldfastError
+from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import RESTORE, Pressure
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
 from holdfast.views import state as views
 
-from . import compactions, history, windows
+from . import compactions, history, windows, workflows
 from .compacting import known_of
 
 if TYPE_CHECKING:
@@ -63,9 +65,8 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     said = reported(hf, info) if info is not None and is_hosted(info) else None
     if said is not None:
         limit = windows.limit_of(hf, given, model) if given or model else said["limit"]
-        chosen = replace(hf.settings.compact, compact_at=said["compact_at"])
-        return pressure(said["tokens"], limit, chosen)
-    known, chosen = known_of(s), hf.settings.compact
+        return pressure(said["tokens"], limit, hosted(hf.settings.compact, said["compact_at"]))
+    known, chosen = known_of(s), _settings(s)
     shown = _shown(hf, known)
     if given is None and not model and shown is not None and shown.limit:
         limit = shown.limit
@@ -73,7 +74,7 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
         limit = windows.limit_of(hf, given, model)
     turns = windows.turns_for(hf, model, limit)
     past = compactions.standing(hf, known)
-    left = windows.room_in(limit, chosen).tokens
+    left = windows.room_in(limit, chosen).aim
     if past is not None and past.strategy != RESTORE:  # what was gone back to may be more than fits
         left = max(left, past.tokens_after)
     if shown is None:
@@ -84,6 +85,15 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     new = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
     since = Since(turns=_asked(latest, known), talk=shown.talk + new, left=left)
     return pressure(shown.tokens + new, limit, chosen, _growth(latest, turns), since)
+
+
+def _settings(s: Session) -> CompactSettings:
+    """By which it is compacted; how full it is can be said though its workflow's file is wrong."""
+    try:
+        return workflows.compaction(s)
+    except HoldfastError as exc:
+        s._hf.tell(str(exc))
+        return s._hf.settings.compact
 
 
 def _asked(events: Sequence[Event], known: Epochs) -> int:

@@ -239,9 +239,16 @@ def _patch(now: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _items(s: Session, checkpoint: Event) -> list[Draft]:
-    """What makes the items say what they said, as warm as they were; those saved since stay."""
+    """What makes the items say what they said, as warm as they were; those saved since stay.
+
+    So do those that were changed since by anything but this session: nobody's work is taken back.
+    """
     now = {one.id: one for one in keeping.rows(s)}
-    then = _items_at(s, checkpoint) if now else {}
+    then, others = _items_at(s, checkpoint) if now else ({}, set())
+    for item in sorted(others & then.keys()):
+        named = f"{item} ({then[item].index!r})"
+        s._hf.tell(f"{named} was changed since by somebody else; going back left it as it is")
+    then = {item: one for item, one in then.items() if item not in others}
     drafts, tiers = [], dict[str, dict[str, Any]]()
     for one in (then[item] for item in sorted(then) if item in now):
         other = now[one.id]
@@ -259,7 +266,7 @@ def _items(s: Session, checkpoint: Event) -> list[Draft]:
             payload = {"item": one.id, **said, **assigned}
             drafts.append(_draft(s, "item_saved", payload, origin="agent", sources=sources))
         elif (one.tier, one.score) != (other.tier, other.score):
-            tiers[one.id] = assigned
+            tiers[one.id] = {**assigned, "state": other.state}
     some = list(tiers.items())
     for n in range(0, len(some), MOST_IDS):
         payload = {"tiers": dict(some[n : n + MOST_IDS]), "why": RESTORE}
@@ -270,14 +277,17 @@ def _items(s: Session, checkpoint: Event) -> list[Draft]:
 _ABOUT = ("importance", "pinned", "important", "tags")
 
 
-def _items_at(s: Session, checkpoint: Event) -> dict[str, ContextItem]:
-    """The items of this agent as the log had them at a checkpoint."""
+def _items_at(s: Session, checkpoint: Event) -> tuple[dict[str, ContextItem], set[str]]:
+    """The items of this agent as they were at a checkpoint, and those that others changed since."""
     rows: dict[str, ContextItem] = {}
+    others: set[str] = set()
     for event in s._hf.events():
-        if event.event_seq >= checkpoint.event_seq:
-            break
         mine = (event.user, event.agent) == (s.principal, s.agent)
-        if mine and event.kind in ITEMS.kinds and not event.erased:
-            keys = ITEMS.keys(event)
+        if not mine or event.kind not in ITEMS.kinds or event.erased:
+            continue
+        keys = ITEMS.keys(event)
+        if event.event_seq < checkpoint.event_seq:
             rows |= ITEMS.apply({key: rows.get(key) for key in keys}, event)
-    return {one.id: one for one in rows.values()}
+        elif event.kind == "item_saved" and event.session_id != s.id:
+            others |= {rows[key].id for key in keys if key in rows}
+    return {one.id: one for one in rows.values()}, others

@@ -26,7 +26,7 @@ from holdfast.views.cold import Dropped
 from holdfast.views.transcript import SPOKEN
 
 from .hosted import HOSTED
-from .pressure import band
+from .pressure import band, hosted, next_at
 
 NAMES = ("compaction", "curation", "drops", "recovery", "context-health")
 SAID = SPOKEN - {"memory_recall"}
@@ -278,7 +278,7 @@ def window_of_context(said: dict[str, Any]) -> int:
 def _reported(event: Event, said: dict[str, Any], told: Told, settings: CompactSettings) -> Line:
     tokens, limit, chunks = (int(_number(said.get(n), 0)) for n in ("tokens", "limit", "chunks"))
     share = _number(said.get("compact_at"), settings.compact_at)
-    return _health(event, tokens, limit, (chunks, told.cold), replace(settings, compact_at=share))
+    return _health(event, tokens, limit, (chunks, told.cold), hosted(settings, share))
 
 
 def _health(
@@ -289,7 +289,7 @@ def _health(
         "current_tokens": tokens,
         "limit": limit,
         "pct_used": round(tokens / limit, 4) if limit > 0 else 1.0,
-        "next_compaction_estimate": int(settings.compact_at * limit),
+        "next_compaction_estimate": next_at(limit, settings),
         "memcached_chunks": chunks[0],
         "cold_storage_chunks": chunks[1],
     }

@@ -36,7 +36,9 @@ def score_of(item: ContextItem, now: str, settings: ItemSettings) -> float:
     """What an item is worth at a time; the caller's own score counts in place of its type's."""
     own = item.importance
     weight = type_weight(item.type, settings) if own is None else own
-    return importance(weight, days_between(item.touched_by(now), now), item.accesses, settings)
+    return importance(
+        weight, days_between(item.touched_by(now) or now, now), item.accesses, settings
+    )
 
 
 def days_between(then: str, now: str) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 
 import msgspec
+from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import BANDS, Band, Pressure
@@ -79,13 +80,18 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def due(fill: Fill, bounds: Bounds, settings: CompactSettings) -> str:
-    """Why a compaction is due; empty when none is, or it would save little."""
+    """Why a compaction is due; empty when none is, or it would save little.
+
+    Where the conversation has no room left, and from the band on where everything is saved, one is due
+    whatever the triggers are.
+    """
     if fill.talk > bounds.history:
         return "tokens"
     if _short(fill.talk, max(fill.left, bounds.target(settings))):
         return ""
+    if band(fill.tokens, bounds.limit, settings) in LAST_BANDS:
+        return "tokens"
     over = fill.tokens >= settings.compact_at * bounds.limit
-    over = over or fill.tokens >= (settings.flash_tokens or fill.tokens + 1)
     asked = sum(event.kind == "user_message" for event in fill.since)
     found = {
         "tokens": over and (fill.anew or _pays(fill, bounds, settings)),
@@ -104,11 +110,8 @@ def _short(talk: int, left: int) -> int:
 def _pays(fill: Fill, bounds: Bounds, settings: CompactSettings) -> bool:
     """Is a new beginning worth it by now?
 
-    Whatever a prompt begins anew with is taken in anew by the provider, who had it cached. From the band
-    on where everything is saved nobody waits any longer.
+    Whatever a prompt begins anew with is taken in anew by the provider, who had it cached.
     """
-    if band(fill.tokens, bounds.limit, settings) in LAST_BANDS:
-        return True
     anew = fill.tokens - (fill.talk - bounds.target(settings))
     return anew <= settings.anew * sent(
         fill.since, fill.tokens - (fill.talk - fill.left), fill.tokens
@@ -144,6 +147,22 @@ def band(tokens: int, limit: int, settings: CompactSettings) -> Band:
     return "curate" if share >= settings.curate_at else "calm"
 
 
+def next_at(limit: int, settings: CompactSettings) -> int:
+    """Tokens of a window at which the next compaction begins."""
+    share = settings.compact_at if "tokens" in settings.triggers else settings.flash_at
+    # what is full is saved, too
+    begins = int(min(share, settings.flash_at, settings.most) * limit)
+    return min(begins, settings.flash_tokens or begins)
+
+
+def hosted(settings: CompactSettings, share: float) -> CompactSettings:
+    """What holds for a window whose host compacts it at a share, and saves nothing at any other."""
+    last = max(share, settings.flash_at)
+    return replace(
+        settings, compact_at=share, flash_at=last, flash_tokens=None, triggers=("tokens",)
+    )
+
+
 def pressure(
     tokens: int,
     limit: int,
@@ -152,11 +171,11 @@ def pressure(
     since: Since | None = None,
 ) -> Pressure:
     """The same, with a forecast: from what the last turns added, and what came since a compaction."""
-    next_at = int(settings.compact_at * limit)
+    begins = next_at(limit, settings)
     lately = [one for one in growth[-_TURNS:] if one > 0]
     left = None
     if lately:
-        left = max(0, next_at - tokens) * len(lately) // sum(lately)
+        left = max(0, begins - tokens) * len(lately) // sum(lately)
         if since is not None and "turns" in settings.triggers:
             worth = -(-_short(since.talk, since.left) * len(lately) // sum(lately))
             left = min(left, max(settings.turns + 1 - since.turns, worth, 0))
@@ -164,6 +183,6 @@ def pressure(
         tokens=tokens,
         limit=limit,
         band=band(tokens, limit, settings),
-        next_at=next_at,
+        next_at=begins,
         turns_left=left,
     )

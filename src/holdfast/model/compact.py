@@ -17,10 +17,11 @@ Hours = Annotated[float, msgspec.Meta(gt=0, le=87_600)]
 Days = Annotated[float, msgspec.Meta(gt=0, le=36_500)]
 
 #: what each kind of item is worth when it was just saved; a kind of one's own is worth the last. None
-#: of those tried on coding work (`bench/items.py`) ranks better what is needed again
+#: of those tried on coding work (`bench/items.py`) ranks better what is needed again. A section of a
+#: specification is a rule of the task: hot, and not at the very edge of it
 _TYPE_WEIGHTS = {
     "TASK": 1.0,
-    "PRD_SECTION": 0.8,
+    "PRD_SECTION": 0.9,
     "CODE": 0.7,
     "ERROR": 0.6,
     "TEST_RESULT": 0.5,
@@ -33,7 +34,8 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     #: how it is decided what leaves
     strategy: Strategy = "adaptive"
-    #: what begins a compaction by itself; () for nothing but the hard limit
+    #: what begins a compaction by itself; whatever is named here, one begins where the conversation has
+    #: no room left in its own part of the window, and where everything is saved (`flash_at`)
     triggers: tuple[Trigger, ...] = ("tokens", "turns", "idle", "gate")
     #: of the window: from here on what recall put in is ranked anew against the present prompt
     curate_at: Share = 0.4

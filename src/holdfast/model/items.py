@@ -66,6 +66,8 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[tuple[int, str], ...] = ()
     #: its text is the beginning; all of it is in the event
     cut: bool = False
+    #: the earliest time that it was weighed at since it was saved
+    weighed_at: str = ""
 
     @property
     def touched(self) -> str:
@@ -73,9 +75,18 @@ class ContextItem(msgspec.Struct, frozen=True, kw_only=True):
         return max(self.updated_at, self.last_accessed or "")
 
     def touched_by(self, now: str) -> str:
-        """The same as far as it is not later than now: a clock that was wrong once does not count."""
+        """The same as far as it is not later than now: a clock that was wrong once does not count.
+
+        Of what a clock far ahead saved only the first weighing is known; empty before that.
+        """
         times = (self.created_at, self.updated_at, self.last_accessed or "")
-        return max((one for one in times if one <= now), default=now) or now
+        lately = max((one for one in times if one <= now), default="")
+        return lately or (self.weighed_at if self.weighed_at <= now else "")
+
+    @property
+    def state(self) -> list[int]:
+        """What it is weighed by, as numbers that any change of it raises."""
+        return [self.revision, self.accesses]
 
     @property
     def content(self) -> str:
@@ -161,7 +172,9 @@ def holds(item: ContextItem, event_seq: int, at: str | None = None) -> bool:
 def as_dict(item: ContextItem) -> dict[str, Any]:
     """As machines read it: without what is of use to rows only."""
     made: dict[str, Any] = msgspec.to_builtins(item)
-    return {name: value for name, value in made.items() if name not in ("said", "cut")}
+    return {
+        name: value for name, value in made.items() if name not in ("said", "cut", "weighed_at")
+    }
 
 
 def counts(tiers: Mapping[str, Tier]) -> dict[str, int]:

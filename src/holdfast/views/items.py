@@ -42,7 +42,7 @@ class ItemView:
     """One row for each item."""
 
     name = "items"
-    version = 2
+    version = 3
     kinds = frozenset({"item_saved", "item_accessed", "tiers_assigned", "memory_used"})
     row = ContextItem
 
@@ -65,7 +65,7 @@ class ItemView:
                 times = item.accesses + 1
                 item = replace(item, accesses=times, last_accessed=event.timestamp)
             else:
-                item = _moved(item, said["tiers"][one])
+                item = _moved(item, event, said["tiers"][one])
             if item is not None:
                 after[key] = item
         return after or NOTHING
@@ -161,9 +161,16 @@ def _about(said: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _moved(item: ContextItem, given: Any) -> ContextItem:
-    tier, score = _assigned(given if isinstance(given, dict) else {}, item)
-    return replace(item, tier=tier, score=score)
+def _moved(item: ContextItem, event: Event, given: Any) -> ContextItem | None:
+    """As warm as it was found; None where it has changed since it was weighed, or is pinned."""
+    said = given if isinstance(given, dict) else {}
+    if said.get("state", item.state) != item.state:
+        return None
+    tier, score = _assigned(said, item)
+    if item.pinned and tier != "HOT":
+        return None
+    weighed = min(item.weighed_at or event.timestamp, event.timestamp)
+    return replace(item, tier=tier, score=score, weighed_at=weighed)
 
 
 def _assigned(given: Mapping[str, Any], item: ContextItem) -> tuple[Any, float]:

@@ -163,20 +163,25 @@ def show_cold(found: Cold, common: Common) -> None:
 @cold.command
 def expire(
     *,
-    dry_run: Annotated[bool, Parameter(help="Only say what would run out.", negative=())] = False,
+    force: Annotated[bool, Parameter(help="Yes, I mean it.", negative=())] = False,
     user: Annotated[str | None, Parameter(help="Whose. Default: yours.")] = None,
     common: Common = DEFAULT,
 ) -> int:
-    """Remove copies that nobody came back for in time, and take them out of recall."""
+    """Say what left so long ago that it runs out; with --force remove those copies.
+
+    Each was kept for the days that `compact.cold_days` said when it left, also where somebody came back
+    for it since. What ran out is found by no search; its id still shows it.
+    """
     with followed(common) as hf:
-        done = hf.cold.expire(dry_run=dry_run, user=user)
+        done = hf.cold.expire(dry_run=not force, user=user)
         if common.json:
             show.as_json(done)
         elif done.paused:
             show.say(f"Nothing runs out: {done.paused}.", "yellow")
         else:
-            verb = "would run out" if dry_run else "ran out"
-            show.say(f"{show.count(len(done.chunks), 'chunk')} {verb}.")
+            chunks = show.count(len(done.chunks), "chunk")
+            more = "; `holdfast cold expire --force` removes the copies" if done.chunks else ""
+            show.say(f"{chunks} ran out." if force else f"{chunks} would run out{more}.")
     return 0
 
 

@@ -61,7 +61,13 @@ class Transformer:
         batches = [order[start : start + _BATCH] for start in range(0, len(order), _BATCH)]
         if len(batches) > 1:
             with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-                pooled = list(threads.map(lambda batch: self._run(batch, tokens), batches))
+                try:
+                    runs = [threads.submit(self._run, batch, tokens) for batch in batches]
+                except RuntimeError as error:  # what is missing then is made next time
+                    raise Unavailable(
+                        f"MiniLM does not begin in a process that ends: {error}"
+                    ) from error
+                pooled = [run.result() for run in runs]
         else:
             pooled = [self._run(batch, tokens) for batch in batches]
         for batch, found in zip(batches, pooled, strict=True):
