@@ -20,7 +20,7 @@ def hf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[holdfast.Hol
     monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
     config = tmp_path / "config" / "holdfast" / "config.toml"
     config.parent.mkdir(parents=True)
-    config.write_text("[compact]\ndrop = 0.0\n")
+    config.write_text("[compact]\ndrop = 0.0\nrecent = 2\n")
     with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as opened:
         yield opened
 

@@ -70,7 +70,9 @@ def decide(
     if not new.lines and not new.shorts:
         return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
-    past = planning.settled(planning.joined(window.earlier, new), space, count, visible)
+    joined = planning.joined(window.earlier, new)
+    space = space.at_least(planning.rules_room(joined, count), window.room.most - kept)
+    past = planning.settled(joined, space, count, visible)
     return Left(
         decided=tuple(_as_it_came(verdicts, past)),
         gone=planning.left_with_it(planning.let_go(window.earlier, past)),

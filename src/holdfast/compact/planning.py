@@ -168,6 +168,11 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     #: words are added to what a line names exactly until it has so many tokens, on the average
     line: int = 96
 
+    def at_least(self, lines: int, most: int) -> Space:
+        """The same with so much for lines, as far as all of it takes no more than can be shown."""
+        more = max(0, min(lines - self.lines, most - self.room))
+        return replace(self, room=self.room + more, lines=self.lines + more)
+
 
 def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
     """The same within its room: the oldest summaries become lines, lines of little become one.
@@ -214,6 +219,12 @@ def left_with_it(gone: Iterable[Summed]) -> tuple[Decided, ...]:
 def lines_room(count: int, line: int) -> int:
     """Tokens of so many lines, with what stands around them."""
     return _MARKS + count * (line + _HANDLE)
+
+
+def rules_room(past: Past, count: Count) -> int:
+    """Tokens of lines that say what the person told to be done from then on, and nothing else."""
+    rules = dict.fromkeys(rule for line in past.lines for rule in line.facts.rules)
+    return lines_room(len(past.lines), 0) + sum(count(f"; {rule}") for rule in rules)
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:

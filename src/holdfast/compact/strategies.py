@@ -30,6 +30,8 @@ _SHARE, _LEAST = 0.25, 24
 _BOUND = 0.75
 #: of all that can be shown, they leave so much to what comes
 _HELD = 0.75
+#: what is no longer takes no less in a summary, with the marks around it
+_WORTH = 100
 #: the strategy whose summaries have half of the room, whatever stays beside them
 SUMMARIES = "recursive_summarization"
 
@@ -174,7 +176,7 @@ def _shorten(task: Task, found: list[Decided], always: Sequence[int], bound: Seq
     beside = min(int(_BOUND * task.room.aim), sum(found[n].tokens for n in bound))
     for n in always:
         there = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
-        if there + beside > task.never:
+        if there + beside > task.never and found[n].tokens > _WORTH:
             found[n] = replace(found[n], verdict="summarize", why="no_room")
 
 
