@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from holdfast.capture.stamp import fresh_id
 from holdfast.compact.chunks import chunks
 from holdfast.compact.deciding import Window, decide
-from holdfast.compact.planning import Count, Summarize, let_go
+from holdfast.compact.planning import Count, let_go
 from holdfast.compact.room import Room
 from holdfast.compose import history, render
 from holdfast.errors import Conflict
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from .holdfast import Holdfast
     from .session import Session
 
+#: what a smaller window dropped is taken in again if all of it is no more than so many windows
+_FAR_OVER = 2
 #: so often another compaction of the same session may be faster
 _MOST_TRIES = 10
 #: one compaction names every event it takes in as its source; what is beyond waits for the next
@@ -53,14 +55,16 @@ class Compactor:
         turns: history.Turns,
         count: Count,
         settings: CompactSettings,
-        summarize: Summarize | None = None,
+        limit: int | None = None,
     ) -> None:
         self._s = s
         self._hf = s._hf
         self._turns = turns
         self._count = count
         self._settings = settings
-        self._summarize = summarize or summaries(s, count, settings)
+        self._summarize = summaries(s, count, settings)
+        #: of the window that is to have room, where somebody named it
+        self._limit = limit
 
     def compact(
         self, prompt: str, room: Room, trigger: str, first: Callable[[], object] | None = None
@@ -68,7 +72,7 @@ class Compactor:
         """Make room; None when nothing would leave. `first` is done once something will."""
         for _ in range(_MOST_TRIES):
             known = known_of(self._s)
-            stands = compactions.standing(self._hf, known)
+            stands = standing_in(self._s, known, self._turns, self._count, self._limit)
             earlier, through = (stands.past, stands.through) if stands else (Past(), 0)
             most = max(_FEWEST_EVENTS, _MOST_EVENTS - len(summed(earlier)))
             events = window(self._s, replace(known, through=through), earlier)[:most]
@@ -88,7 +92,7 @@ class Compactor:
         self, earlier: Past, events: Sequence[Event], prompt: str, room: Room, trigger: str
     ) -> Compaction | None:
         pieces = chunks(events, self._turns.tokens)
-        before = sum(piece.tokens for piece in pieces) + self._size(earlier)
+        before = sum(piece.tokens for piece in pieces) + _size(earlier, self._count)
         if earlier != Past() and before <= room.aim:
             return None
         there = {event.event_seq: event for event in events}
@@ -105,7 +109,7 @@ class Compactor:
         if left is None:
             return None
         past = compactions.cleaned(self._hf, left.past)
-        after = left.kept + self._size(past)
+        after = left.kept + _size(past, self._count)
         if after >= before:
             return None
         return Compaction(
@@ -124,10 +128,6 @@ class Compactor:
             decided=(*left.gone, *left.decided),
             by_rule=why_by_rule(self._summarize),
         )
-
-    def _size(self, past: Past) -> int:
-        parts = [part for _, part in render.past(past)]
-        return self._count(render.text_of(parts)) if parts else 0
 
     def _recorded(self, made: Compaction, events: Sequence[Event], earlier: Past) -> bool:
         """Write it down; False when another one was faster and this one does not count."""
@@ -169,6 +169,29 @@ def known_of(s: Session) -> Epochs:
     key = session_key(s.principal, s.agent, s.id)
     found: Epochs | None = s._hf.views.read(lambda reading: reading.row(EpochView(), key))
     return found or Epochs()
+
+
+def standing_in(
+    s: Session, known: Epochs, turns: history.Turns, count: Count, limit: int | None
+) -> Compaction | None:
+    """The compaction that stands in a window of so many tokens; None where the plain log does.
+
+    Where nobody named a window, it is that of the last context or compaction.
+    """
+    if limit is None:
+        return compactions.standing(s._hf, known)
+
+    def fits(stands: Compaction | None) -> bool:
+        past, through = (stands.past, stands.through) if stands else (Past(), 0)
+        talk = sum(map(turns.tokens, window(s, replace(known, through=through), past)))
+        return talk + _size(past, count) <= _FAR_OVER * limit
+
+    return compactions.standing_in(s._hf, known, limit, fits)
+
+
+def _size(past: Past, count: Count) -> int:
+    parts = [part for _, part in render.past(past)]
+    return count(render.text_of(parts)) if parts else 0
 
 
 def window(s: Session, known: Epochs, past: Past) -> list[Event]:

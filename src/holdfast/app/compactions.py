@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 #: what an event of ours says about who compacted
 OURS = "holdfast"
+#: why a context compacts by itself
+PRESSURE = "pressure"
+_BY_ITSELF = ("tokens", "turns", "idle", "gate", PRESSURE)
 #: what was asked is kept up to here
 _LONGEST_PROMPT = 2_000
 Whole = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
@@ -93,6 +96,27 @@ def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
         except Damaged as exc:
             hf.tell(f"{exc}; what stood before it stands")
     return None
+
+
+def standing_in(
+    hf: Holdfast, known: Epochs, limit: int, fits: Callable[[Compaction | None], bool]
+) -> Compaction | None:
+    """The one that stands in a window of so many tokens.
+
+    What became due in a smaller window is not for a larger one: there the one before it stands, where
+    all that was said since `fits`.
+    """
+    newest = standing(hf, known)
+    if newest is None or not _for_less(newest, limit):
+        return newest
+    before: Compaction | None = newest
+    while before is not None and _for_less(before, limit):
+        before = standing(hf, replace(known, past=before.after)) if before.after else None
+    return before if fits(before) else newest
+
+
+def _for_less(of: Compaction, limit: int) -> bool:
+    return of.trigger in _BY_ITSELF and of.window is not None and of.window < limit
 
 
 def made_last(hf: Holdfast, known: Epochs) -> Event | None:

@@ -27,6 +27,7 @@ from holdfast.views.view import session_key, session_keys
 
 from . import citing, situation, wanting, weighing
 from .assembling import Sheet
+from .compacting import standing_in
 from .filling import Filling, Talk
 from .history import at
 from .packing import Assembled, elsewhere, handed_out
@@ -107,7 +108,14 @@ class Composer:
             return found or Epochs(), reading.position.event_seq if reading.position else 0
 
         known, position = self._hf.views.read(ask)
-        return self._sheet.showing.standing(known), position
+        return self._in_this_window(self._sheet.showing.standing(known)), position
+
+    def _in_this_window(self, known: Epochs) -> Epochs:
+        """The same with the compaction that stands in a window of this size."""
+        turns, count, limit = self._sheet.turns, self._sheet.count, self._wanted.window
+        stands = standing_in(self._s, known, turns, count, limit)
+        past, through = (stands.id, stands.through) if stands else ("", 0)
+        return replace(known, past=past, through=through)
 
     def _overtaken(self, last_pack: str, position: int, first: int) -> bool:
         """Was another context of this session written down in between?"""

@@ -93,7 +93,7 @@ class Filling:
         if saves and (held is None or held.strategy != RESTORE):
             return flashed(s, sheet.turns, sheet.count, settings, self._wanted.query, room)
         # what was gone back to is saved already, and what of it is asked about now stays
-        return Compactor(s, sheet.turns, sheet.count, settings).compact(
+        return Compactor(s, sheet.turns, sheet.count, settings, self._wanted.window).compact(
             self._wanted.query, room, why
         )
 

@@ -25,6 +25,7 @@ from holdfast.views import state as views
 from . import compactions, keeping, nested, resuming
 from .bodies import payload
 from .compacting import Compactor
+from .compactions import PRESSURE
 from .windows import Held, holding, limit_of, room_in, turns_for
 
 if TYPE_CHECKING:
@@ -51,10 +52,12 @@ class SessionFlash:
         hf = s._hf
         limit = limit_of(hf, window, model)
         turns, count = turns_for(hf, model, limit), hf.counter(model).count
-        before = _weighed(s, turns, model)
+        named = limit if window or model else None
+        before = _weighed(s, turns, model, named)
         saved = _saved(s, before, trigger)
         room = room_in(limit, hf.settings.compact)
-        made = _to_what_is_hot(s, turns, count, hf.settings.compact).compact("", room, _WHAT)
+        hot = _to_what_is_hot(hf.settings.compact)
+        made = Compactor(s, turns, count, hot, named).compact("", room, _WHAT)
         hf.activity.follow()
         tiers = list(saved.tiers.values())
         return FlashSave(
@@ -108,24 +111,22 @@ def flashed(
 
     None, and nothing is saved, when nothing would leave.
     """
-    compactor = _to_what_is_hot(s, turns, count, settings, settings.recent)
+    limit = room.window
+    compactor = Compactor(s, turns, count, _to_what_is_hot(settings, settings.recent), limit)
     return compactor.compact(
-        prompt, room, _WHAT, first=lambda: _saved(s, _weighed(s, turns), "pressure")
+        prompt, room, PRESSURE, first=lambda: _saved(s, _weighed(s, turns, "", limit), PRESSURE)
     )
 
 
-def _to_what_is_hot(
-    s: Session, turns: Turns, count: Count, settings: CompactSettings, recent: int = 1
-) -> Compactor:
-    """A compaction after which only what must stay stays."""
-    hot = replace(settings, strategy="adaptive", recent=recent, keep=1.0, drop=1.0)
-    return Compactor(s, turns, count, hot)
+def _to_what_is_hot(settings: CompactSettings, recent: int = 1) -> CompactSettings:
+    """By these, only what must stay stays."""
+    return replace(settings, strategy="adaptive", recent=recent, keep=1.0, drop=1.0)
 
 
-def _weighed(s: Session, turns: Turns, model: str = "") -> Held:
+def _weighed(s: Session, turns: Turns, model: str, limit: int | None) -> Held:
     """What the window holds; items are weighed anew, so that what is cold is archived."""
     s.items.update_tiers(why=_WHAT)
-    return holding(s, turns, model)
+    return holding(s, turns, model, limit)
 
 
 def _saved(s: Session, held: Held, trigger: str) -> SavedContext:

@@ -23,7 +23,7 @@ from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 
 from . import compactions, pressing, recovering, workflows
-from .compacting import Compactor, known_of, window
+from .compacting import Compactor, known_of, standing_in, window
 from .wanting import unknown_window
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ class SessionCompacting:
         room = room_in(limit, chosen)
         if to is not None:
             room = Room.named(_tokens("to", to), limit)
-        compactor = Compactor(s, turns_for(hf, model, limit), hf.counter(model).count, chosen)
+        turns, count = turns_for(hf, model, limit), hf.counter(model).count
+        compactor = Compactor(s, turns, count, chosen, limit if window or model else None)
         made = compactor.compact(prompt, room, "asked")
         hf.activity.follow()
         return compactions.recorded(hf, made) if made is not None else None
@@ -140,15 +141,15 @@ def turns_for(hf: Holdfast, model: str, limit: int) -> Turns:
     return Turns(most, hf.counter(model).count)
 
 
-def holding(s: Session, turns: Turns, model: str = "") -> Held:
-    """What the window of a session holds."""
+def holding(s: Session, turns: Turns, model: str = "", limit: int | None = None) -> Held:
+    """What the window of a session holds, one of so many tokens."""
     hf, known = s._hf, known_of(s)
-    stands = compactions.standing(hf, known)
+    count = hf.counter(model).count
+    stands = standing_in(s, known, turns, count, limit)
     past = stands.past if stands else Past()
     events = window(s, replace(known, through=stands.through if stands else 0), past)
     sizes = [turns.tokens(event) for event in events]
     spans = [part for _, part in render.past(past)]
-    count = hf.counter(model).count
     return Held(
         known=known,
         past=past,

@@ -49,7 +49,8 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: what is left afterwards: the less it is, the less each step after it costs and the further away
     #: the next one is (`bench/economy.py`)
     compact_to: Share = 0.15
-    #: of what a window is compacted at: what must stay may take so much, though it is more than that
+    #: of what a window is compacted at: what is worth keeping and came last may take so much together
+    #: with what must stay, though it is more than that
     hold: Share = 0.5
     #: a prompt that begins anew is taken in anew: it may be so much of all that was sent since the last
     #: time; what is fuller than `flash_at` does not wait for it

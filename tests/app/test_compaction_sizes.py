@@ -1,0 +1,77 @@
+"""Contexts of several windows from one session: a small one takes nothing out of a large one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.app.places import out_of_place
+from tests.app.test_compacting import worked
+from tests.recall.replays import Ticking
+
+
+@pytest.fixture
+def hf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[holdfast.Holdfast]:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as opened:
+        yield opened
+
+
+def compactions(hf: holdfast.Holdfast) -> int:
+    return [event.kind for event in hf.events()].count("compacted")
+
+
+def test_a_small_window_takes_nothing_out_of_a_large_one(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 10)
+    whole = s.context("item 3", window=200_000, budget=0)
+    title = s.context("a title for this", window=700, budget=0)
+    again = s.context("item 3", window=200_000, budget=0)
+    assert compactions(hf) == 1
+    assert title.tokens <= 595
+    assert again.sections["history"] == whole.sections["history"]
+    worked(s, 1)
+    assert s.context("item 4", window=200_000, budget=0).stable_prefix_tokens >= whole.tokens - 20
+    for pack in (whole, title, again):
+        assert hf.replay(pack.id).text == pack.text
+
+
+def test_each_goes_on_with_its_own_and_everything_has_its_place(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(12):
+        worked(s, 6)
+        small = s.context(f"item {n}", window=2_000, budget=0)
+        large = s.context(f"item {n}", window=12_000, budget=0)
+        assert small.tokens <= 1_700
+        assert large.tokens <= 10_200
+        assert large.tokens > 2 * small.tokens
+    windows = [one["window"] for one in _said(hf)]
+    assert {2_000, 12_000} <= set(windows)
+    assert [*out_of_place(s, 2_000), *out_of_place(s, 12_000)] == []
+
+
+def test_what_somebody_asked_for_is_for_every_window(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 20)
+    made = s.compact("item 3", window=2_000)
+    assert made is not None
+    assert s.context("item 3", window=200_000, budget=0).tokens < made.tokens_before / 2
+
+
+def test_where_a_larger_window_cannot_hold_it_either_it_goes_on_from_the_last(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(40):
+        worked(s, 6)
+        s.context(f"item {n}", window=2_000, budget=0)
+    before = compactions(hf)
+    assert s.context("item 3", window=2_400, budget=0).tokens <= 2_040
+    assert compactions(hf) <= before + 1
+
+
+def _said(hf: holdfast.Holdfast) -> list[dict[str, int]]:
+    return [event.payload for event in hf.events() if event.kind == "compacted"]
