@@ -139,7 +139,8 @@ def test_a_curation_by_a_context_has_a_line_that_says_what_it_came_to(
     recalled = [one for one in every if one.shown.section in ("critical", "relevant")]
     assert line["total_hits_before_curation"] == len(recalled)
     assert 0 < line["drops_triggered"] <= len(recalled)
-    assert line["hits_found"] > 0
+    assert line["hits_found"] + line["drops_triggered"] == len(recalled)
+    assert line["token_savings"] > 0
 
 
 def test_a_curation_by_a_host_has_a_line_with_the_same_fields(tmp_path: Path) -> None:

@@ -163,6 +163,7 @@ def outcome(place: Path, **knob: Any) -> dict[str, Any]:
 
 CHANGES: dict[str, Any] = {
     "COMPACTION_TRIGGER_PCT": 0.8,
+    "COMPACTION_TARGET_PCT": 0.02,
     "MAX_CONTEXT_PCT": 0.51,
     "AUTO_COMPACT": True,
     "AUTO_RECOVER": False,
@@ -197,6 +198,7 @@ CHANGES: dict[str, Any] = {
 BESIDE: dict[str, dict[str, Any]] = {
     "SUMMARIZE_MEDIUM_CHUNKS": {"MIN_CHUNKS_TO_KEEP": 1, "RELEVANCE_CUTOFF": 0.1},
     "SUMMARY_TARGET_TOKENS": {"MIN_CHUNKS_TO_KEEP": 1, "RELEVANCE_CUTOFF": 0.1},
+    "COMPACTION_TARGET_PCT": {"RELEVANCE_CUTOFF": 0.1},
     "LOG_CURATION": {"CURATION_TRIGGER_PCT": 0.01},
     "THRESHOLD_KEEP": {"RELEVANCE_CUTOFF": 0.1},
     "RELEVANCE_KEEP_THRESHOLD": {"RELEVANCE_CUTOFF": 0.1},

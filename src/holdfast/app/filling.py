@@ -133,13 +133,13 @@ class Filling:
         """What a curation came to."""
         old = [one for added in before.added for one in added.shown]
         new = {(one.id, one.span) for one in made.chosen.shown}
-        tokens = sum(one.tokens for one in made.chosen.shown)
+        gone = [one for one in old if (one.id, one.span) not in new]
         return Curation(
             query=self._wanted.query,
-            hits_found=len(new),
+            hits_found=len(old) - len(gone),
             total_hits_before_curation=len(old),
-            token_savings=self._given(before) - tokens,
-            drops_triggered=sum((one.id, one.span) not in new for one in old),
+            token_savings=sum(one.tokens for one in gone),
+            drops_triggered=len(gone),
         )
 
     def _given(self, epoch: Epoch) -> int:

@@ -16,6 +16,7 @@ from .compact import CompactSettings, ManagerSettings
 #: a knob, its table and its setting
 KNOBS: dict[str, tuple[str, str]] = {
     "COMPACTION_TRIGGER_PCT": ("compact", "compact_at"),
+    "COMPACTION_TARGET_PCT": ("compact", "compact_to"),
     "MAX_CONTEXT_PCT": ("compact", "most"),
     "AUTO_COMPACT": ("manager", "auto_compact"),
     "AUTO_RECOVER": ("manager", "auto_recover"),
