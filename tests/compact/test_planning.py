@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from holdfast.compact import naming, planning
 from holdfast.compact.chunks import chunks
+from holdfast.compact.naming import Sheet
 from holdfast.compact.strategies import decided
 from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Facts, Past, Span
@@ -110,7 +111,7 @@ def test_what_an_earlier_compaction_left_stays_reachable(
 
 @given(st.lists(some_facts, max_size=6), st.integers(0, 120))
 def test_lines_name_what_is_there_and_no_more_than_fits(facts: list[Facts], room: int) -> None:
-    made = naming.lines(facts, room, count)
+    made = naming.lines(facts, Sheet(room=room), count)
     assert len(made) == len(facts)
     assert sum(count(f"; {one}") for one in made if one) <= max(0, room)
     for of, line in zip(facts, made, strict=True):
@@ -123,7 +124,7 @@ def test_lines_name_what_is_there_and_no_more_than_fits(facts: list[Facts], room
 def test_what_is_visible_needs_no_name_behind_a_summary(
     lines: list[Facts], shorts: list[Facts], visible: str
 ) -> None:
-    made = naming.lines(lines, 400, count, beside=shorts, visible=visible)
+    made = naming.lines(lines, Sheet(room=400), count, beside=shorts, visible=visible)
     assert len(made) == len(lines) + len(shorts)
     told = [name for text in made[len(lines) :] for name in text.split("; ") if text]
     assert not any(naming.stands(name, visible) for name in told if "; " not in name and name)
@@ -133,14 +134,14 @@ def test_a_line_that_needs_little_leaves_its_room_to_one_that_needs_more() -> No
     few = Facts(paths=("a.py",))
     many = Facts(paths=tuple(f"src/part_{n}.py" for n in range(12)))
     whole = sum(count(f"; {name}") for name in (*few.paths, *many.paths))
-    first, second = naming.lines([many, few], whole, count)
+    first, second = naming.lines([many, few], Sheet(room=whole), count)
     assert first.split("; ") == list(many.paths)
     assert second == "a.py"
 
 
 def test_a_name_inside_a_longer_one_is_not_said_twice() -> None:
     of = Facts(paths=("src/cart.py", "cart.py"), commands=("pytest src/cart.py -q",))
-    short = naming.lines([of], count("; pytest src/cart.py -q"), count)
+    short = naming.lines([of], Sheet(room=count("; pytest src/cart.py -q")), count)
     assert short == ["pytest src/cart.py -q"]
 
 
@@ -177,7 +178,7 @@ def test_exact_names_come_before_words_and_each_once() -> None:
     assert "src/cart.py" in facts.paths
     assert facts.errors == ("KeyError: 'user'",)
     assert facts.decisions == ("carts expire after an hour",)
-    first, second = naming.lines([facts, facts], 200, count)
+    first, second = naming.lines([facts, facts], Sheet(room=200), count)
     for name in ("make test", "src/cart.py", "KeyError: 'user'", "carts expire after an hour"):
         assert name in first
     assert second
@@ -213,3 +214,11 @@ def test_facts_of_a_line_stay_bounded_however_many_compactions_there_were() -> N
     for line in found.lines:
         assert line.facts.paths[0] == many.paths[0]
         assert sum(map(len, line.facts.paths)) <= 16 * max(16, 600 // len(found.lines))
+
+
+def test_no_line_is_longer_than_one_may_be() -> None:
+    many = Facts(paths=tuple(f"src/part_{n}/file_{n}.py" for n in range(60)))
+    few = Facts(paths=("src/cart.py",))
+    long, short = naming.lines([many, few], Sheet(room=10_000, most=40), count)
+    assert 20 < count(f"; {long}") <= 40
+    assert short == "src/cart.py"

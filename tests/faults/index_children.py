@@ -634,7 +634,10 @@ def copied_while_written(home: str, copies: int, seed: int) -> dict[str, object]
         rng.shuffle(names)
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                shutil.copyfile(folder / name, copy / name)
+                if (folder / name).is_dir():
+                    shutil.copytree(folder / name, copy / name)
+                else:
+                    shutil.copyfile(folder / name, copy / name)
             time.sleep(rng.choice((0, 0, 0.002)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DamageWarning)  # a line may be copied half

@@ -1,7 +1,8 @@
 """Which chunks are cold, as the view of them says: all of them, or those that hold some events.
 
 What always holds: of a chunk that left several times each time is told, the latest first, and at most
-the latest can be living; asking for a few events costs no more when a session is long.
+the latest can be living; what left a larger window after a smaller one left once; asking for a few
+events costs no more when a session is long.
 """
 
 from __future__ import annotations
@@ -45,11 +46,15 @@ class ColdRows:
             return [row for row in reading.rows(_VIEW, prefix) if row.id]
 
         again: dict[Whose, dict[str, str]] = {}
+        left: dict[Whose, set[str]] = {}
         for row in sorted(self._hf.views.read(ask), key=lambda row: -row.event_seq):
-            whole = self._whole(row)
-            came = again.setdefault((row.user, row.agent, row.session_id), {})
+            whole, whose = self._whole(row), (row.user, row.agent, row.session_id)
+            came, told = again.setdefault(whose, {}), left.setdefault(whose, set())
             for one in whole.chunks:
-                yield _chunk(row, one, came.get(one.id))
+                if one.id not in told:  # it left a smaller window before
+                    yield _chunk(row, one, came.get(one.id))
+            told |= {one.id for one in whole.chunks}
+            told -= set(whole.back)
             came |= dict.fromkeys(whole.back, row.at)
 
     def of(self, event: Event) -> ColdRow | None:
@@ -93,11 +98,13 @@ class ColdRows:
             if not known.back(one, place):
                 wanted.setdefault(place, set()).add(one)
         found: dict[tuple[int, int], ColdChunk] = {}
-        for place, ids in wanted.items():
+        told: set[str] = set()
+        for place, ids in sorted(wanted.items(), reverse=True):
             row = self._row(whose, place)
             if row is not None:
-                left = (one for one in self._whole(row).chunks if one.id in ids)
+                left = [one for one in self._whole(row).chunks if one.id in ids - told]
                 found |= {(place, one.first): _chunk(row, one, None) for one in left}
+                told |= ids
         return [found[key] for key in sorted(found, reverse=True) if found[key].living]
 
     # ---- rows ------------------------------------------------------------------------------

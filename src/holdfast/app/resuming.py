@@ -171,7 +171,8 @@ def _pieces(given: Sequence[Chunk], most: int) -> Iterator[list[Chunk]]:
 def _told(lines: Sequence[Span], position: int, count: Any) -> tuple[Span, ...]:
     """The lines, those behind a position with what they name."""
     new = [one for one in lines if one.first > position]
-    texts = naming.lines([one.facts for one in new], _LINE * len(new), count)
+    sheet = naming.Sheet(room=_LINE * len(new))
+    texts = naming.lines([one.facts for one in new], sheet, count)
     told = [replace(one, text=text) for one, text in zip(new, texts, strict=True)]
     return (*(one for one in lines if one.first <= position), *told)
 

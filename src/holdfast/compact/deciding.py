@@ -61,9 +61,10 @@ def decide(
     room = min(max(lines + short, window.room.aim - kept), max(0, window.room.most - kept))
     space = planning.Space(
         room=room,
-        lines=min(lines, max(planning.FEWEST, room - short), room),
+        lines=min(lines, max(_fewest(window, lines), room - short), room),
         span=settings.span_tokens,
         line=settings.line_tokens,
+        most=settings.line_most,
     )
     shorts = planning.Shorts(room=space.room - lines, count=count, earlier=window.earlier.shorts)
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
@@ -71,7 +72,7 @@ def decide(
         return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     joined = planning.joined(window.earlier, new)
-    space = space.at_least(planning.rules_room(joined, count), window.room.most - kept)
+    space = space.with_rules(planning.rules_size(joined, count), window.room.most - kept)
     past = planning.settled(joined, space, count, visible)
     return Left(
         decided=tuple(_as_it_came(verdicts, past)),
@@ -87,6 +88,11 @@ def _as_it_came(verdicts: Sequence[Decided], past: Past) -> Iterator[Decided]:
     for one in verdicts:
         dropped = one.verdict == "summarize" and one.id not in short
         yield replace(one, verdict="drop", why="no_room") if dropped else one
+
+
+def _fewest(window: Window, lines: int) -> int:
+    """What lines get whatever stays: a single one, or their part of a room that somebody named."""
+    return lines if window.room.aim == window.room.most else min(lines, planning.FEWEST)
 
 
 def _room_for_lines(window: Window, settings: CompactSettings) -> int:
@@ -110,7 +116,7 @@ def _verdicts(
             chunks=chunks,
             scores=tuple(scores),
             room=window.room.beside(lines),
-            never=max(0, window.room.most - min(lines, planning.FEWEST)),
+            never=max(0, window.room.most - _fewest(window, lines)),
             settings=settings,
         )
     )

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast.model.compactions import Facts
@@ -210,37 +211,49 @@ def _in_turn(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
         yield from (name for name in (first, second) if name is not None)
 
 
+class Sheet(msgspec.Struct, frozen=True, kw_only=True):
+    """What lines may take, in tokens."""
+
+    #: all of them, and each
+    room: int
+    most: int = 1_000_000
+    #: of the room, so much is for what the person told to be done from then on
+    rules: int = 0
+    #: once all of it takes so many, no words are added
+    enough: int | None = None
+
+
 def lines(
     spans: Sequence[Facts],
-    room: int,
+    sheet: Sheet,
     count: Callable[[str], int],
     *,
     beside: Sequence[Facts] = (),
     visible: str = "",
-    enough: int | None = None,
 ) -> list[str]:
-    """A line for each span, all of them within a room of tokens.
+    """A line for each span, each and all of them within their room.
 
-    First every line gets what the person told to be done from then on, then what it names exactly and
-    neither `visible` nor a line before it does, then the words that tell it from the others, then what
+    First every line gets what it names exactly and neither `visible` nor a line before it does, then
+    what the person told to be done from then on, then the words that tell it from the others, then what
     others name too; each time all of them have the same room, and what one does not need is the others'.
     Those `beside` are summarised: theirs are exact names alone, which their summaries, being visible,
-    leave out. Once all of it takes `enough` tokens, no words are added.
+    leave out.
     """
+    room, most = sheet.room, sheet.most
     every = [*spans, *beside]
     taken: list[list[str]] = [[] for _ in every]
     held = Counter(word for of in spans for word in of.words)
     telling = [replace(of, words=tuple(sorted(of.words, key=held.__getitem__))) for of in spans]
     known: set[str] = set()
-    rules = [_new(of.rules, visible, known) for of in every]
-    left = room - _fill(rules, taken, room, count)
     exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
-    left -= _fill(exact, taken, left, count)
+    left = room - _fill(exact, taken, max(0, room - sheet.rules), count, most)
+    rules = [_new(of.rules, visible, known) for of in every]
+    left -= _fill(rules, taken, left, count, most)
     words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
-    if enough is not None:
-        left = min(left, max(0, enough - (room - left)))
-    left -= _fill(words, taken, left, count)
-    _fill([list(_by_turns(of, _EXACT)) for of in spans], taken, left, count)
+    if sheet.enough is not None:
+        left = min(left, max(0, sheet.enough - (room - left)))
+    left -= _fill(words, taken, left, count, most)
+    _fill([list(_by_turns(of, _EXACT)) for of in spans], taken, left, count, most)
     return ["; ".join(names) for names in taken]
 
 
@@ -280,13 +293,15 @@ def _fill(
     taken: Sequence[list[str]],
     room: int,
     count: Callable[[str], int],
+    most: int,
 ) -> int:
     """Give each line what it wants: all of them the same room, what one does not need to the others."""
     sizes = [[count(f"; {name}") for name in names] for names in wanted]
+    full = [most - sum(count(f"; {name}") for name in names) for names in taken]
     left = room
     order = sorted(range(len(wanted)), key=lambda n: (sum(sizes[n]), n))
     for place, n in enumerate(order):
-        share = left // (len(order) - place)
+        share = min(left // (len(order) - place), full[n])
         for name, size in zip(wanted[n], sizes[n], strict=True):
             if size <= share and name not in taken[n]:
                 taken[n].append(name)

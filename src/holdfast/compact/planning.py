@@ -167,11 +167,16 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     span: int
     #: words are added to what a line names exactly until it has so many tokens, on the average
     line: int = 96
+    #: and no line takes more than so many
+    most: int = 400
 
-    def at_least(self, lines: int, most: int) -> Space:
-        """The same with so much for lines, as far as all of it takes no more than can be shown."""
-        more = max(0, min(lines - self.lines, most - self.room))
-        return replace(self, room=self.room + more, lines=self.lines + more)
+    #: of what lines get, so much is for what the person told to be done from then on
+    rules: int = 0
+
+    def with_rules(self, tokens: int, most: int) -> Space:
+        """The same and so much for rules, as far as all of it takes no more than can be shown."""
+        more = max(0, min(tokens, most - self.room))
+        return replace(self, room=self.room + more, lines=self.lines + more, rules=more)
 
 
 def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
@@ -221,10 +226,10 @@ def lines_room(count: int, line: int) -> int:
     return _MARKS + count * (line + _HANDLE)
 
 
-def rules_room(past: Past, count: Count) -> int:
-    """Tokens of lines that say what the person told to be done from then on, and nothing else."""
+def rules_size(past: Past, count: Count) -> int:
+    """Tokens of what the person told to be done from then on, in what left."""
     rules = dict.fromkeys(rule for line in past.lines for rule in line.facts.rules)
-    return lines_room(len(past.lines), 0) + sum(count(f"; {rule}") for rule in rules)
+    return sum(count(f"; {rule}") for rule in rules)
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:
@@ -270,10 +275,14 @@ def _written(
     fresh = [n for n in range(len(lines)) if n not in stand]
     told = naming.lines(
         [lines[n].facts for n in fresh],
-        left - taken,
+        naming.Sheet(
+            room=left - taken,
+            most=space.most,
+            rules=space.rules,
+            enough=space.line * len(fresh),
+        ),
         count,
         beside=[short.facts for short in shorts],
-        enough=space.line * len(fresh),
         visible="\n".join(
             [visible, *(short.text for short in shorts), *(lines[n].text for n in stand)]
         ),

@@ -93,6 +93,8 @@ class CompactSettings(msgspec.Struct, frozen=True, kw_only=True):
     lines: Share = 0.6
     #: words are added to what a line names exactly until it has so many tokens, on the average
     line_tokens: Some = 96
+    #: and no line takes more than so many, whatever it could name
+    line_most: Some = 400
     #: one line stands for so many tokens of what left at most, so that it can be shown whole on request
     span_tokens: Some = 2_000
 
