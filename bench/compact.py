@@ -12,8 +12,9 @@ for byte through `expand`. Sessions stand alone and in a row: all of one reposit
 
 Conversations with questions: of the gold turns, the share that stands in the context made for the
 question (`pack`), and the share that stands there or in one expansion of at most 2,000 tokens. The
-expansion is chosen from the visible lines alone, by the words they share with the question (`chosen`);
-`any` takes the best of all lines, which nobody can know. Recovered: entries of the context that had left
+expansion is chosen from the visible lines alone: by the words they share with the question (`chosen`),
+which reads no line; `any` takes the best of all lines, which nobody can know. A model that reads them
+lies between the two. Recovered: entries of the context that had left
 the window; `false` are those among them that are not gold and not beside it.
 """
 
@@ -48,16 +49,15 @@ from holdfast.text.quoting import quoted
 
 AGENT, USER = "assistant", "reader"
 WAYS = ("adaptive", "sliding_window", "token_truncation", "recursive_summarization")
-#: tokens of memory in a context, and of one expansion
-BUDGET, EXPANSION = 2_000, 2_000
+#: tokens of one expansion
+EXPANSION = 2_000
 #: spans that are read back of one session
 _READ = 40
 _LINE = re.compile(r"^(events \d+-\d+): (.*)$", re.MULTILINE)
 _SHORT = re.compile(
     r'<hf:earlier expand="(events \d+-\d+)" note="in short">\n(.*?)\n</hf:', re.DOTALL
 )
-#: an entry of memory that is shown in short
-_ENTRY = re.compile(r"^\[(\d+)\+\] (.*(?:\n  .*)*)$", re.MULTILINE)
+
 
 _SHARES, _COUNTED = ("pack", "chosen", "any"), ("recovered", "false", "gold back")
 
@@ -222,7 +222,7 @@ class Judge:
         return {place for place in gold if self._whole[place] in plain}
 
 
-def asked(conversation: Conversation, share: float, way: str) -> list[Row]:
+def asked(conversation: Conversation, share: float, way: str, budget: int) -> list[Row]:
     """What each question finds after a compaction."""
     with opened(last_moment(conversation)) as hf:
         one = one_session(conversation)
@@ -236,7 +236,9 @@ def asked(conversation: Conversation, share: float, way: str) -> list[Row]:
         there = {e.event_id: e.event_seq for e in hf.events(session_id=s.id)}
         questions = [one for one in conversation.questions if one.gold]
         return [
-            _answered(s, question, BUDGET + n, max(tokens, 8_000), judge, places, (there, kept))
+            _answered(
+                s, question, budget + n, max(tokens, 4 * budget), judge, places, (there, kept)
+            )
             for n, question in enumerate(questions)
         ]
 
@@ -253,7 +255,7 @@ def _answered(
     there, kept = window_of
     pack = s.context(question.text, budget=budget, window=window)
     in_pack = judge.in_pack(question.gold, pack)
-    handles = [found for form in (_LINE, _SHORT, _ENTRY) for found in form.findall(pack.text)]
+    handles = [found for form in (_LINE, _SHORT) for found in form.findall(pack.text)]
     alike = likeness(question.text, [said for _, said in handles])
     best = max(range(len(handles)), key=lambda n: (alike[n], n), default=None)
     missing = [place for place in question.gold if place not in in_pack]
@@ -286,12 +288,12 @@ def one_session(conversation: Conversation) -> Conversation:
 
 
 def unaided(
-    conversation: Conversation, share: float, other: compact_peer.Other | None
+    conversation: Conversation, share: float, other: compact_peer.Other | None, budget: int
 ) -> list[Row]:
     """What each question finds in the last tokens alone, or in what another way leaves."""
     with opened() as hf:
         count, judge = hf.counter().count, Judge(conversation, {})
-    room = int(share * sum(count(turn.text) for turn in conversation.turns)) + BUDGET
+    room = int(share * sum(count(turn.text) for turn in conversation.turns)) + budget
     if other is not None:
         return compact_peer.asked(other, conversation, room, EXPANSION, judge.stands, count)
     last = _last("\n".join(turn.text for turn in conversation.turns), room, count)
@@ -303,17 +305,18 @@ def unaided(
 
 
 def conversations(
-    data: Path, share: float, most: int, others: Sequence[compact_peer.Other]
+    data: Path, given: argparse.Namespace, others: Sequence[compact_peer.Other]
 ) -> list[Row]:
     """A row for each data set and way."""
     rows: list[Row] = []
     for name in ("beam", "qmsum"):
-        every = read(find(data / name, name), name)[:most]
+        every = read(find(data / name, name), name)[: given.most]
         ways: dict[str, Callable[[Conversation], list[Row]]] = {
-            way: partial(asked, share=share, way=way) for way in WAYS
+            way: partial(asked, share=given.share, way=way, budget=given.budget) for way in WAYS
         }
-        ways["last tokens alone"] = partial(unaided, share=share, other=None)
-        ways |= {one.name: partial(unaided, share=share, other=one) for one in others}
+        alone_ = partial(unaided, share=given.share, budget=given.budget)
+        ways["last tokens alone"] = partial(alone_, other=None)
+        ways |= {one.name: partial(alone_, other=one) for one in others}
         for way, ask in ways.items():
             try:
                 found = [row for one in every for row in ask(one)]
@@ -341,6 +344,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--budget", type=int, default=8_000, help="tokens of memory in a context")
     parser.add_argument("--most", type=int, default=5, help="conversations of a data set")
     parser.add_argument("--environments", type=Path, help="where agent-memfas is kept installed")
     parser.add_argument("--json", action="store_true")
@@ -352,7 +356,7 @@ def main() -> None:
     ):
         rows = agents(given.data, given.share, others)
         show(f"work of agents, {title}", rows, as_json=given.json)
-        rows = conversations(given.data, given.share, given.most, others)
+        rows = conversations(given.data, given, others)
     show(f"conversations with questions, {title}", rows, as_json=given.json)
 
 

@@ -117,7 +117,7 @@ def test_the_last_tokens_alone_show_the_last_turns() -> None:
             Question(text="?", category="c", gold=(99,)),
         ),
     )
-    first, last = unaided(long, 0.1, None)
+    first, last = unaided(long, 0.1, None, 2_000)
     assert (first["pack"], last["pack"]) == (0.0, 1.0)
     assert 2_000 < last["tokens"] <= 2_000 + 0.1 * 100 * 60 * 4
 

@@ -65,9 +65,10 @@ class ComposeSettings(msgspec.Struct, frozen=True, kw_only=True):
     #: candidates of recall that are weighed; a question is shared among sixty
     candidates: Some = 60
     #: what is less likely than this what was asked for is left out
-    floor: Share = 0.005
-    #: the same once a conversation is under way and the person asks; it shows most of what it needs
-    floor_asked: Share = 0.01
+    floor: Share = 0.003
+    #: the same once a conversation is under way and the person asks: what left the window is found by
+    #: this alone, and costs little, for a turn adds little (`bench/compact.py`, `bench/economy.py`)
+    floor_asked: Share = 0.003
     #: the same for a step of the model's own work: what is put in is paid for at every step that follows
     floor_step: Share = 0.15
     #: when the budget is full, and what a turn could add holds what was asked for with this likelihood,
