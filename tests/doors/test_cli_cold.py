@@ -11,6 +11,7 @@ import pytest
 import holdfast
 from holdfast.capture.stamp import timestamp
 from holdfast.manager import ContextManager
+from holdfast.settings import config_file
 from tests.app.test_cold import talk
 from tests.doors.test_cli import Ran, run  # noqa: F401  (a fixture)
 
@@ -166,3 +167,19 @@ def test_the_window_that_is_measured_can_be_named(project: Any) -> None:
     assert project("status", "--window", "77777", "--json").json["pressure"]["limit"] == 77_777
     assert project("manager", "health", "--model", "gpt-4o", "--json").json["limit"] == 128_000
     assert project("manager", "health", "--window", "10", "--notify-if-pct", "0.5").code == 10
+
+
+def test_why_no_model_wrote_a_summary_is_said(project: Any) -> None:
+    path = config_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        '[complete]\nprovider = "openai"\nmodel = "m"\nurl = "http://127.0.0.1:9/v1"\n'
+        '[compact]\nstrategy = "recursive_summarization"\nmodel_calls = 0\n'
+    )
+    with holdfast.open() as hf:
+        s = hf.session(agent="coder", session_id="one")
+        for n in range(20):
+            s.assistant(f"Crossing {n}: " + f"stripe {n} is white and straight. " * 60)
+    said = project("compact", "--to", "4000", "--session", "one").out
+    assert "Summaries are by rule, not by the model that is set: " in said
+    assert "compact.model_calls" in said

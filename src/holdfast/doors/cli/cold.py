@@ -72,6 +72,8 @@ def show_compaction(made: Compaction | None, common: Common) -> None:
         f"{verdicts.count('keep')} chunks stay, {verdicts.count('summarize')} are summarised, "
         f"{verdicts.count('drop')} left."
     )
+    if made.by_rule:
+        show.say(f"Summaries are by rule, not by the model that is set: {made.by_rule}.")
     rows = [
         (one.id, one.verdict, one.why, f"{one.score:.2f}", one.tokens)
         for one in made.decided
