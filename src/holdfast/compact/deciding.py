@@ -72,7 +72,8 @@ def decide(
         return None
     visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
     joined = planning.joined(window.earlier, new)
-    space = space.with_rules(planning.rules_size(joined, count), window.room.most - kept)
+    rules = planning.rules_size(joined, count, visible)
+    space = space.with_rules(rules, window.room.most - kept)
     past = planning.settled(joined, space, count, visible)
     return Left(
         decided=tuple(_as_it_came(verdicts, past)),

@@ -226,10 +226,10 @@ def lines_room(count: int, line: int) -> int:
     return _MARKS + count * (line + _HANDLE)
 
 
-def rules_size(past: Past, count: Count) -> int:
-    """Tokens of what the person told to be done from then on, in what left."""
+def rules_size(past: Past, count: Count, visible: str) -> int:
+    """Tokens of what the person told to be done from then on, where only what left says it."""
     rules = dict.fromkeys(rule for line in past.lines for rule in line.facts.rules)
-    return sum(count(f"; {rule}") for rule in rules)
+    return sum(count(f"; {rule}") for rule in rules if not naming.stands(rule, visible))
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:

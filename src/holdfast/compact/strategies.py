@@ -26,9 +26,9 @@ from .scoring import Score
 
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
-#: of the room, what is important, decided or an instruction may take beside what always stays
-_BOUND = 0.75
-#: of all that can be shown, they leave so much to what comes
+#: what should stay, and of the room what it may take beside what never leaves
+_BOUND, _PART = ("decision", "instruction", "important"), 0.75
+#: of all that can be shown, what stays takes so much at most, and leaves the rest to what comes
 _HELD = 0.75
 #: what is no longer takes no less in a summary, with the marks around it
 _WORTH = 100
@@ -134,7 +134,17 @@ def _protected(task: Task, judged: Sequence[_Judged]) -> list[_Judged]:
 
 def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     """Step down what is worth least until all of it fits."""
-    found = [
+    found = _weighed(task, judged)
+    _step_down_free(task, found)
+    _step_down_late(task, found)
+    _shorten_always(task, found)
+    _step_down_bound(task, found)
+    return found
+
+
+def _weighed(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
+    """The verdicts with what each chunk was worth."""
+    return [
         Decided(
             id=chunk.id,
             first=chunk.first,
@@ -151,49 +161,56 @@ def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
         )
         for chunk, score, (verdict, why) in zip(task.chunks, task.scores, judged, strict=True)
     ]
-    room, settings = task.room, task.settings
+
+
+def _step_down_free(task: Task, found: list[Decided]) -> None:
+    """What nothing but its worth keeps: summaries first, then what is worth keeping."""
+    room = task.room
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     short = [n for n in by_worth if found[n].verdict == "summarize"]
     worth = [n for n in by_worth if found[n].verdict == "keep"]
-    bound = _largest(found, ("decision", "instruction", "important"))
-    always = [*_largest(found, ("asked",)), *_largest(found, ("pinned",))]
-    must = sum(found[n].tokens for n in (*bound, *always))
     stay = sum(one.tokens for one in found if one.why in _STAYS)
-    some = room.aim // 2 if settings.strategy == SUMMARIES else room.short
-    _step_down(found, short, min(room.most, max(room.aim, min(stay, room.hold) + some)), settings)
-    _step_down(found, [*worth, *worth], room.hold, settings)
-    some = min(some, sum(cost(found[n], settings) for n in short))
-    held = min(room.most, max(room.hold, must + room.aim) + some)
-    _step_down(found, _late(found, room.aim), held, settings)
-    _shorten(task, found, always, bound)
-    _step_down_bound(task, found, bound)
-    return found
+    beside = min(stay, room.hold) + _for_summaries(task)
+    _step_down(found, short, min(room.most, max(room.aim, beside)), task.settings)
+    _step_down(found, [*worth, *worth], room.hold, task.settings)
 
 
-def _shorten(task: Task, found: list[Decided], always: Sequence[int], bound: Sequence[int]) -> None:
+def _for_summaries(task: Task) -> int:
+    """What they have, whatever stays beside them."""
+    return task.room.aim // 2 if task.settings.strategy == SUMMARIES else task.room.short
+
+
+def _step_down_late(task: Task, found: list[Decided]) -> None:
+    """The last chunks, the oldest of them out before the next; the very last is summarised at most."""
+    room, end = task.room, len(found) - 1
+    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
+    giant = [n for n in (end,) if n >= 0 and found[n].why == "recent"]
+    giant = [n for n in giant if 2 * found[n].tokens > room.aim]
+    must = sum(one.tokens for one in found if one.why in _STAYS[1:])
+    short = sum(cost(one, task.settings) for one in found if one.verdict == "summarize")
+    held = max(room.hold, must + room.aim) + min(_for_summaries(task), short)
+    order = [*(n for n in late for _ in range(2)), *giant]
+    _step_down(found, order, min(room.most, held), task.settings)
+
+
+def _shorten_always(task: Task, found: list[Decided]) -> None:
     """What never leaves takes less where it does not fit beside a part for what should stay."""
-    beside = min(int(_BOUND * task.room.aim), sum(found[n].tokens for n in bound))
-    for n in always:
+    bound = _largest(found, _BOUND)
+    beside = min(int(_PART * task.room.aim), sum(found[n].tokens for n in bound))
+    for n in (*_largest(found, ("asked",)), *_largest(found, ("pinned",))):
         there = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
         if there + beside > task.never and found[n].tokens > _WORTH:
             found[n] = replace(found[n], verdict="summarize", why="no_room")
 
 
-def _late(found: Sequence[Decided], room: int) -> list[int]:
-    """The last chunks, the oldest of them out before the next; the very last is summarised at most."""
-    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
-    end = len(found) - 1
-    giant = [end] if found and found[end].why == "recent" and 2 * found[end].tokens > room else []
-    return [*(n for n in late for _ in range(2)), *giant]
-
-
-def _step_down_bound(task: Task, found: list[Decided], bound: Sequence[int]) -> None:
-    """What should stay: the largest first."""
-    room, settings = task.room, task.settings
-    beside = sum(cost(one, settings) for n, one in enumerate(found) if n not in bound)
-    theirs = min(task.never, int(_BOUND * room.aim) + beside)
-    _step_down(found, [*bound, *bound], max(int(_HELD * room.most), theirs), settings)
+def _step_down_bound(task: Task, found: list[Decided]) -> None:
+    """What should stay, the largest first."""
+    bound = _largest(found, _BOUND)
+    beside = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
+    theirs = min(task.never, int(_PART * task.room.aim) + beside)
+    room = max(int(_HELD * task.room.most), theirs)
+    _step_down(found, [*bound, *bound], room, task.settings)
 
 
 def _largest(found: Sequence[Decided], why: Sequence[str]) -> list[int]:
@@ -215,9 +232,9 @@ def _step_down(
         taken += cost(found[n], settings)
 
 
-#: why something stays whatever it is worth; when there is no room at all, what stands first leaves
-#: first, and the last two never
-_STAYS = ("recent", "decision", "instruction", "important", "pinned", "asked")
+#: why something stays whatever it is worth; where there is no room, the first leave first, and the
+#: last two never
+_STAYS = ("recent", *_BOUND, "pinned", "asked")
 
 
 def _lower(one: Decided, settings: CompactSettings) -> Decided:
