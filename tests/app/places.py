@@ -11,7 +11,7 @@ from holdfast.compose import history
 
 def held(s: Session, window: int) -> Held:
     """What a window of so many tokens shows of the conversation."""
-    return holding(s, turns_for(s._hf, "", window), limit=window)
+    return holding(s, turns_for(s._hf, "", window), "", window)
 
 
 def out_of_place(s: Session, window: int) -> Iterator[str]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.compose.history import Turns
+from holdfast.model.events import Event
 from tests.app.places import out_of_place
 from tests.app.test_compacting import worked
 from tests.recall.replays import Ticking
@@ -75,3 +77,67 @@ def test_where_a_larger_window_cannot_hold_it_either_it_goes_on_from_the_last(
 
 def _said(hf: holdfast.Holdfast) -> list[dict[str, int]]:
     return [event.payload for event in hf.events() if event.kind == "compacted"]
+
+
+def test_a_context_without_a_window_has_one_of_its_own(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 10)
+    whole = s.context("item 3", budget=0)
+    s.context("a title for this", window=700, budget=0)
+    assert s.context("item 3", budget=0).sections["history"] == whole.sections["history"]
+
+
+def test_what_it_compacts_is_for_its_size_and_not_for_a_larger_one(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(30):
+        s.user(f"What about item {n}?")
+        s.assistant(f"Item {n} is striped. " + "It is long and white. " * 500)
+    small = s.context("item 3", budget=0).tokens
+    (made,) = _said(hf)
+    assert made["window"] == 2 * hf.settings.compose.history_tokens
+    assert s.context("item 3", window=1_000_000, budget=0).tokens > 4 * small
+
+
+def test_a_checkpoint_saves_the_largest_window_and_going_back_shows_it(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 10)
+    whole = s.context("item 3", window=200_000, budget=0)
+    s.context("a title for this", window=700, budget=0)
+    saved = s.checkpoint()
+    worked(s, 2)
+    s.resume_from(saved.id)
+    again = s.context("item 3", window=200_000, budget=0)
+    assert whole.sections["history"] in again.sections["history"]
+
+
+def test_compacting_is_for_the_largest_window_of_the_latest_contexts(
+    hf: holdfast.Holdfast,
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 20)
+    s.context("item 3", window=20_000, budget=0)
+    s.context("a title for this", window=700, budget=0)
+    s.compact("the heron")
+    assert [one["window"] for one in _said(hf)] == [700, 20_000]
+
+
+def test_a_window_that_is_hardly_larger_reads_no_more_than_it_can_hold(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for _ in range(60):
+        worked(s, 6)
+    s.context("item 3", window=2_000, budget=0)
+    counted = 0
+    tokens = Turns.tokens
+
+    def counting(self: Turns, event: Event) -> int:
+        nonlocal counted
+        counted += 1
+        return tokens(self, event)
+
+    monkeypatch.setattr(Turns, "tokens", counting)
+    s.context("item 3", window=2_400, budget=0)
+    assert counted < 360

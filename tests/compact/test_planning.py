@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from holdfast.compact import naming, planning
-from holdfast.compact.chunks import chunks
 from holdfast.compact.naming import Sheet
 from holdfast.compact.strategies import decided
 from holdfast.model.compact import CompactSettings
@@ -196,11 +195,9 @@ def test_a_summary_by_rule_fits_and_says_nothing_of_its_own(events: list[Event],
 def test_spans_are_no_longer_than_can_be_shown() -> None:
     events = [event(n + 1, "model_message", {"text": f"step {n} " * 30}) for n in range(60)]
     past = planned(events, 50)
-    sizes = {piece.first: piece.tokens for piece in chunks(events, lambda one: count(one.text))}
     most = CompactSettings().span_tokens
-    assert past.lines
+    assert len(past.lines) > 1
     assert all(span.tokens <= most or span.first == span.last for span in past.lines)
-    assert sizes
 
 
 def test_facts_of_a_line_stay_bounded_however_many_compactions_there_were() -> None:

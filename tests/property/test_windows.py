@@ -13,19 +13,22 @@ from hypothesis import strategies as st
 import holdfast
 from holdfast.app.bodies import payload
 from holdfast.app.compacting import summed
+from holdfast.app.compactions import read
 from holdfast.app.expanding import whole
 from holdfast.app.windows import holding, turns_for
 from holdfast.compose.history import spoken
 from holdfast.model.events import Event
 from holdfast.text.quoting import quoted
 from holdfast.text.spoken import said
-from tests.app.places import out_of_place
+from tests.app.places import held, out_of_place
 from tests.property.effort import examples
 from tests.property.windows import Step, Told, histories, texts, told, windows
 from tests.recall.replays import AS_FOUND
 
 #: pages in which what left is read back
 PAGE = 4_000
+#: what may come of a window in which nothing new is said
+AGAIN = ("compact", "compact", "flash", "context", "save", "resume")
 #: a window in which what was just said leaves room for something else
 ROOMY = 3_000
 
@@ -136,7 +139,7 @@ def test_every_byte_that_left_comes_back_as_it_was(history: list[Step], window: 
 def test_what_is_not_in_the_window_nor_summarised_is_cold(history: list[Step], window: int) -> None:
     with told([*history, Step("compact", 6, "deploy", window)]) as life:
         hf, s = life.hf, life.s
-        held = holding(s, turns_for(hf, "", window))
+        held = holding(s, turns_for(hf, "", window), "", window)
         stays = {event.event_seq for event in held.events} | set(summed(held.past))
         cold = hf.cold.list("s", limit=10_000)
         assert len({one.id for one in cold}) == len(cold)
@@ -180,6 +183,23 @@ def _recovered(hf: holdfast.Holdfast, s: holdfast.Session, chunk: str, events: l
             assert part.payload == event.payload
 
 
+@settings(max_examples=examples(40), phases=AS_FOUND)
+@given(
+    histories, st.lists(st.builds(Step, st.sampled_from(AGAIN), st.integers(0, 7), texts, windows))
+)
+def test_no_compaction_takes_back_another_and_each_says_what_the_window_holds(
+    history: list[Step], last: list[Step]
+) -> None:
+    with told([*history, *last]) as life:
+        made = [read(life.hf, event) for event in life.hf.events() if event.kind == "compacted"]
+        for before, after in pairwise(made):
+            assert after.through >= before.through
+        there = [event for event in life.hf.events(session_id="s") if spoken(event)]
+        window = made[-1].window if made else None
+        if window and made[-1].through >= there[-1].event_seq and not any(e.erased for e in there):
+            assert held(life.s, window).talk == made[-1].tokens_after
+
+
 # ---- what is pinned stays ---------------------------------------------------------------------------
 
 
@@ -208,7 +228,7 @@ def test_compacting_again_for_the_same_changes_nothing(
     history: list[Step], window: int, which: int, prompt: str
 ) -> None:
     with told(history) as life:
-        to = max(150, window // (2 + which))
+        to = max(150, window // (2 + which)) if which < 4 else None
         life.s.compact(prompt, to=to, window=window)
         head = life.hf.log.head()
         assert life.s.compact(prompt, to=to, window=window) is None

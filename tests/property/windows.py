@@ -51,6 +51,7 @@ windows = st.one_of(st.integers(SMALLEST, 1_500), st.integers(SMALLEST, 20_000))
 WHAT = (
     *("user", "user", "assistant", "tools", "tools", "call", "result", "late", "decision", "error"),
     *("pinned", "huge", "huge result", "erase", "gate", "context", "context", "compact", "flash"),
+    *("save", "resume"),
 )
 
 
@@ -137,7 +138,8 @@ class Told:
 
     def do_pinned(self, step: Step) -> None:
         if len(self.pinned) < PINS:
-            event = self.s.assistant(f"pin {self._n}: {step.text[:40]}", pinned=True)
+            long = step.window // 4 if step.which > 5 else 40
+            event = self.s.assistant(f"pin {self._n}: {step.text[:long]}", pinned=True)
             self.pinned.append(event.event_id)
 
     def do_huge(self, step: Step) -> None:
@@ -179,14 +181,23 @@ class Told:
         self.measured.append(self.s.pressure().tokens)
 
     def do_compact(self, step: Step) -> None:
-        to = max(150, step.window // (2 + step.which))
+        to = max(150, step.window // (2 + step.which)) if step.which < 6 else None
         made = self.s.compact(step.text, to=to, window=step.window)
         if made is not None:
-            self.compactions.append((made, to))
+            self.compactions.append((made, to or step.window))
 
     def do_flash(self, step: Step) -> None:
         if step.which < 2:
             self.s.flash_save(window=step.window)
+
+    def do_save(self, step: Step) -> None:
+        self.s.checkpoint()
+
+    def do_resume(self, step: Step) -> None:
+        """Back to one of the working contexts that were saved, if there is one."""
+        points = self.s.checkpoints()
+        if points:
+            self.s.resume_from(points[step.which % len(points)].event_id)
 
 
 @contextmanager

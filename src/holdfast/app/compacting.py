@@ -6,9 +6,11 @@ what leaves keeps a handle and comes back verbatim from the log; nothing to gain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 from holdfast.capture.stamp import fresh_id
@@ -22,11 +24,12 @@ from holdfast.model.compact import CompactSettings
 from holdfast.model.compactions import Compaction, Past
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Draft, Event
+from holdfast.views import state as views
 from holdfast.views.epochs import EpochView
 from holdfast.views.view import session_key
 
 from . import compactions, situation
-from .history import at
+from .history import at, latest_first
 from .quoting import said_as
 from .summarizing import answers, beside, summaries, why_by_rule
 
@@ -55,7 +58,7 @@ class Compactor:
         turns: history.Turns,
         count: Count,
         settings: CompactSettings,
-        limit: int | None = None,
+        limit: int,
     ) -> None:
         self._s = s
         self._hf = s._hf
@@ -63,7 +66,7 @@ class Compactor:
         self._count = count
         self._settings = settings
         self._summarize = summaries(s, count, settings)
-        #: of the window that is to have room, where somebody named it
+        #: of the window that is to have room
         self._limit = limit
 
     def compact(
@@ -74,11 +77,17 @@ class Compactor:
             known = known_of(self._s)
             stands = standing_in(self._s, known, self._turns, self._count, self._limit)
             earlier, through = (stands.past, stands.through) if stands else (Past(), 0)
-            most = max(_FEWEST_EVENTS, _MOST_EVENTS - len(summed(earlier)))
+            fewest = len(earlier.kept) + _FEWEST_EVENTS
+            most = max(fewest, _MOST_EVENTS - len(summed(earlier)))
             events = window(self._s, replace(known, through=through), earlier)[:most]
+            through = max([through, *(event.event_seq for event in events[-1:])])
+            terms = _terms(self._settings, room)
+            if stands is not None and (through, terms) == (stands.through, stands.terms):
+                return None
             made = self._made(earlier, events, prompt, room, trigger)
             if made is None:
                 return None
+            made = replace(made, through=through, terms=terms)
             made = replace(made, after=known.past)
             if first is not None:
                 first()
@@ -119,11 +128,11 @@ class Compactor:
             strategy=self._settings.strategy,
             trigger=trigger,
             prompt=prompt,
-            through=events[-1].event_seq,
+            through=0,
             after="",
             tokens_before=before,
             tokens_after=after,
-            window=room.window,
+            window=room.window or None,
             past=past,
             decided=(*left.gone, *left.decided),
             by_rule=why_by_rule(self._summarize),
@@ -171,20 +180,24 @@ def known_of(s: Session) -> Epochs:
     return found or Epochs()
 
 
-def standing_in(
-    s: Session, known: Epochs, turns: history.Turns, count: Count, limit: int | None
-) -> Compaction | None:
-    """The compaction that stands in a window of so many tokens; None where the plain log does.
+def _terms(settings: CompactSettings, room: Room) -> str:
+    """Equal where a compaction would do the same again as long as nothing is said."""
+    return sha256(msgspec.json.encode([settings, room], order="sorted")).hexdigest()[:16]
 
-    Where nobody named a window, it is that of the last context or compaction.
-    """
-    if limit is None:
-        return compactions.standing(s._hf, known)
+
+def standing_in(
+    s: Session, known: Epochs, turns: history.Turns, count: Count, limit: int
+) -> Compaction | None:
+    """The compaction that stands in a window of so many tokens; None where the plain log does."""
 
     def fits(stands: Compaction | None) -> bool:
         past, through = (stands.past, stands.through) if stands else (Past(), 0)
-        talk = sum(map(turns.tokens, window(s, replace(known, through=through), past)))
-        return talk + _size(past, count) <= _FAR_OVER * limit
+        left = _FAR_OVER * limit - _size(past, count)
+        for event in _latest_first(s, max(through, known.compacted), past):
+            left -= turns.tokens(event)
+            if left < 0:
+                return False
+        return left >= 0
 
     return compactions.standing_in(s._hf, known, limit, fits)
 
@@ -192,6 +205,14 @@ def standing_in(
 def _size(past: Past, count: Count) -> int:
     parts = [part for _, part in render.past(past)]
     return count(render.text_of(parts)) if parts else 0
+
+
+def _latest_first(s: Session, first: int, past: Past) -> Iterator[Event]:
+    """The same as `window`, read from its end on."""
+    of = s._hf.views.read(lambda reading: views.info(reading, s.principal, s.agent, s.id))
+    if of is not None:
+        yield from filter(history.spoken, latest_first(s._hf, of, first))
+    yield from filter(history.spoken, at(s._hf, list(past.kept)))
 
 
 def window(s: Session, known: Epochs, past: Past) -> list[Event]:

@@ -48,6 +48,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
     #: records of earlier versions do not say it
     by_rule: str = ""
+    terms: str = ""
 
 
 def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, Any]:
@@ -67,6 +68,7 @@ def said(hf: Holdfast, of: Compaction, settings: CompactSettings) -> dict[str, A
             decided=nested.text(hf, of.decided),
             settings=nested.text(hf, settings),
             by_rule=of.by_rule[:_LONGEST_PROMPT],
+            terms=of.terms,
         )
     )
     return made
@@ -162,6 +164,7 @@ def read(hf: Holdfast, event: Event) -> Compaction:
             past=msgspec.json.decode(found.past, type=Past),
             decided=tuple(msgspec.json.decode(found.decided, type=list[Decided])),
             by_rule=found.by_rule,
+            terms=found.terms,
         )
     except msgspec.MsgspecError as exc:
         raise Damaged(f"the compaction {event.event_id} cannot be read: {exc}") from exc

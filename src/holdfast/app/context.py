@@ -112,7 +112,7 @@ class Composer:
 
     def _in_this_window(self, known: Epochs) -> Epochs:
         """The same with the compaction that stands in a window of this size."""
-        turns, count, limit = self._sheet.turns, self._sheet.count, self._wanted.window
+        turns, count, limit = self._sheet.turns, self._sheet.count, self._filling.limit
         stands = standing_in(self._s, known, turns, count, limit)
         past, through = (stands.id, stands.through) if stands else ("", 0)
         return replace(known, past=past, through=through)

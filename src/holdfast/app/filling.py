@@ -51,12 +51,12 @@ class Filling:
         self._may = may
         self._settings = workflows.compaction(s)
         #: without a window, the conversation may take half of it
-        self._limit = wanted.window or 2 * wanted.compose.history_tokens
+        self.limit = wanted.window or 2 * wanted.compose.history_tokens
 
     @property
     def _bounds(self) -> Bounds:
         return Bounds(
-            limit=self._limit,
+            limit=self.limit,
             history=self._sheet.budget.history,
             refill=self._wanted.compose.history_refill,
         )
@@ -87,13 +87,13 @@ class Filling:
         if not why:
             return None
         s, sheet, settings = self._s, self._sheet, self._settings
-        room = replace(self._bounds.room(settings), window=self._wanted.window)
-        saves = band(tokens, self._limit, settings) in LAST_BANDS
+        room = replace(self._bounds.room(settings), window=self.limit)
+        saves = band(tokens, self.limit, settings) in LAST_BANDS
         held = sheet.showing.compaction(talk.past) if talk.past else None
         if saves and (held is None or held.strategy != RESTORE):
             return flashed(s, sheet.turns, sheet.count, settings, self._wanted.query, room)
         # what was gone back to is saved already, and what of it is asked about now stays
-        return Compactor(s, sheet.turns, sheet.count, settings, self._wanted.window).compact(
+        return Compactor(s, sheet.turns, sheet.count, settings, self.limit).compact(
             self._wanted.query, room, why
         )
 
@@ -106,11 +106,11 @@ class Filling:
         asked = [e for e in talk.events if e.kind == "user_message" and e.event_seq > began]
         if len(asked) < _LASTS:
             return False
-        if band(tokens, self._limit, self._settings) == "calm":
+        if band(tokens, self.limit, self._settings) == "calm":
             return False
         given = self._given(made.epoch)
         stale = given - self._still_meant(made)
-        much = given > _FEW * self._limit and stale > self._settings.curate_stale * given
+        much = given > _FEW * self.limit and stale > self._settings.curate_stale * given
         return much and self._worth_it(made, talk, self._settings.curate_anew)
 
     def renews(self, made: Assembled, talk: Talk) -> bool:

@@ -26,7 +26,7 @@ from . import compactions, keeping, nested, resuming
 from .bodies import payload
 from .compacting import Compactor
 from .compactions import PRESSURE
-from .windows import Held, holding, limit_of, room_in, turns_for
+from .windows import Held, holding, limit_in, room_in, turns_for
 
 if TYPE_CHECKING:
     from .session import Session
@@ -50,14 +50,13 @@ class SessionFlash:
         s = cast("Session", self)
         s.check()
         hf = s._hf
-        limit = limit_of(hf, window, model)
+        limit = limit_in(s, window, model)
         turns, count = turns_for(hf, model, limit), hf.counter(model).count
-        named = limit if window or model else None
-        before = _weighed(s, turns, model, named)
+        before = _weighed(s, turns, model, limit)
         saved = _saved(s, before, trigger)
         room = room_in(limit, hf.settings.compact)
         hot = _to_what_is_hot(hf.settings.compact)
-        made = Compactor(s, turns, count, hot, named).compact("", room, _WHAT)
+        made = Compactor(s, turns, count, hot, limit).compact("", room, _WHAT)
         hf.activity.follow()
         tiers = list(saved.tiers.values())
         return FlashSave(
@@ -73,8 +72,8 @@ class SessionFlash:
         """Save the whole working context, and leave it as it is."""
         s = cast("Session", self)
         s.check()
-        limit = limit_of(s._hf, None, "")
-        return _saved(s, holding(s, turns_for(s._hf, "", limit)), trigger)
+        limit = limit_in(s, None, "")
+        return _saved(s, holding(s, turns_for(s._hf, "", limit), "", limit), trigger)
 
     def checkpoints(self) -> list[Checkpoint]:
         """The latest working contexts that were saved, the last one first: what `resume_from` takes."""
@@ -123,7 +122,7 @@ def _to_what_is_hot(settings: CompactSettings, recent: int = 1) -> CompactSettin
     return replace(settings, strategy="adaptive", recent=recent, keep=1.0, drop=1.0)
 
 
-def _weighed(s: Session, turns: Turns, model: str, limit: int | None) -> Held:
+def _weighed(s: Session, turns: Turns, model: str, limit: int) -> Held:
     """What the window holds; items are weighed anew, so that what is cold is archived."""
     s.items.update_tiers(why=_WHAT)
     return holding(s, turns, model, limit)

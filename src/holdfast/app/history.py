@@ -62,11 +62,22 @@ def _cut(
     return events[first:], enough
 
 
-def _backwards(hf: Holdfast, of: SessionInfo, before: int) -> Iterator[list[Event]]:
+def latest_first(hf: Holdfast, of: SessionInfo, after: int = 0) -> Iterator[Event]:
+    """The conversation behind a position, read as far back as somebody asks for it."""
+    whole, latest = window(hf, of)
+    yield from (event for event in reversed(latest) if event.event_seq > after)
+    if not whole and latest:
+        for part in _backwards(hf, of, latest[0].event_seq, after):
+            yield from reversed(part)
+
+
+def _backwards(
+    hf: Holdfast, of: SessionInfo, before: int, behind: int = 0
+) -> Iterator[list[Event]]:
     """The conversation before a position, the latest part first, in parts that grow."""
-    step = _FIRST_STEP
-    while before > of.first_seq:
-        after = max(before - step, of.first_seq) - 1
+    step, first = _FIRST_STEP, max(of.first_seq, behind + 1)
+    while before > first:
+        after = max(before - step, first) - 1
         yield [
             event
             for event in session_events(hf, of, after=after, before=before)

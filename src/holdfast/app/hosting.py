@@ -72,7 +72,7 @@ class Hosting(Looking):
 
     def compact(self, prompt: str, limit: int, trigger: str) -> Made:
         """Give the host a shorter context; the same one when nothing would be gained."""
-        seen = self.look()
+        seen, known = self.look(), known_of(self._s)
         before = self.used()
         events = {event.event_seq: event for _, event in seen.events()}
         pieces = self._pieces(seen)
@@ -103,8 +103,8 @@ class Hosting(Looking):
             strategy=self._hf.settings.compact.strategy,
             trigger=trigger,
             prompt=prompt,
-            through=max(events),
-            after=known_of(self._s).past,
+            through=max([known.through, *events]),
+            after=known.past,
             tokens_before=before,
             tokens_after=max(0, before - saved),
             window=limit,

@@ -78,7 +78,7 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     if past is not None and past.strategy != RESTORE:  # what was gone back to may be more than fits
         left = max(left, past.tokens_after)
     if shown is None:
-        held = windows.holding(s, turns, model, limit if given or model else None)
+        held = windows.holding(s, turns, model, limit)
         since = Since(turns=_asked(held.events, known), talk=held.talk, left=left)
         return pressure(held.talk + held.beside, limit, chosen, held.growth, since)
     latest = _latest(hf, info, shown.through)

@@ -30,7 +30,7 @@ from . import compactions, keeping, situation
 from .compacting import known_of, summed
 from .history import at, session_events
 from .items import text_of
-from .windows import Held, holding, limit_of, turns_for
+from .windows import Held, holding, limit_in, turns_for
 
 if TYPE_CHECKING:
     from .session import Session
@@ -45,9 +45,10 @@ _MOST_NAMED = 9_000
 
 def resumed(s: Session, saved: SavedContext, checkpoint: Event) -> Compaction:
     """Go back; Conflict when the session is compacted all the time."""
-    turns = turns_for(s._hf, "", limit_of(s._hf, None, ""))
+    limit = limit_in(s, None, "")
+    turns = turns_for(s._hf, "", limit)
     for _ in range(_MOST_TRIES):
-        now = holding(s, turns)
+        now = holding(s, turns, "", limit)
         made, sources = _window(s, saved, now, turns)
         pad = fresh_id("evt")
         drafts = [
@@ -105,7 +106,9 @@ def _window(
         strategy=RESTORE,
         trigger=saved.id,
         prompt="",
-        through=max([saved.position, *(event.event_seq for event in (*since, *now.events))]),
+        through=max(
+            [saved.position, now.known.through, *(one.event_seq for one in (*since, *now.events))]
+        ),
         after=now.known.past,
         tokens_before=now.talk,
         tokens_after=max(0, saved.tokens + grown),

@@ -158,7 +158,7 @@ class Returning(Hosting):
         if not chunks:
             return
         there = [one for one in seen.stand if isinstance(one, Ours) and not one.chunk]
-        used = self.used()
+        used, known = self.used(), known_of(s)
         made = Compaction(
             id=fresh_id("evt"),
             event_seq=0,
@@ -166,8 +166,8 @@ class Returning(Hosting):
             strategy=hf.settings.compact.strategy,
             trigger=ARCHIVED,
             prompt="",
-            through=max(events),
-            after=known_of(s).past,
+            through=max([known.through, *events]),
+            after=known.past,
             tokens_before=used,
             tokens_after=used,
             window=None,

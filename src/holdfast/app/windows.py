@@ -66,19 +66,19 @@ class SessionCompacting:
         """Make room in its window for what is asked now; None when nothing would leave.
 
         `to` is how many tokens of the conversation may stay; by default the share of the window that
-        the settings say. What leaves keeps a handle: `expand` and `recover` show it verbatim.
+        the settings say. Its window is the largest of its latest contexts, unless one is named, or a
+        model's. What leaves keeps a handle: `expand` and `recover` show it verbatim.
         """
         s = cast("Session", self)
         s.check()
         _text("prompt", prompt)
         hf, chosen = s._hf, chosen_by(workflows.compaction(s), strategy)
-        limit = limit_of(hf, window, model)
+        limit = limit_in(s, window, model)
         room = room_in(limit, chosen)
         if to is not None:
             room = Room.named(_tokens("to", to), limit)
         turns, count = turns_for(hf, model, limit), hf.counter(model).count
-        compactor = Compactor(s, turns, count, chosen, limit if window or model else None)
-        made = compactor.compact(prompt, room, "asked")
+        made = Compactor(s, turns, count, chosen, limit).compact(prompt, room, "asked")
         hf.activity.follow()
         return compactions.recorded(hf, made) if made is not None else None
 
@@ -101,6 +101,13 @@ def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSetting
         known = ", ".join(sorted(strategies.STRATEGIES))
         raise Invalid(f"{strategy!r} is no strategy; there are {known}")
     return replace(settings, strategy=cast("Any", strategy))
+
+
+def limit_in(s: Session, given: int | None, model: str) -> int:
+    """The same for a session: where nobody says, the largest window of its latest contexts."""
+    largest = max((epoch.window for epoch in known_of(s).epochs), default=0)
+    named = given is not None or model
+    return limit_of(s._hf, given, model) if named or not largest else largest
 
 
 def limit_of(hf: Holdfast, given: int | None, model: str) -> int:
@@ -141,7 +148,7 @@ def turns_for(hf: Holdfast, model: str, limit: int) -> Turns:
     return Turns(most, hf.counter(model).count)
 
 
-def holding(s: Session, turns: Turns, model: str = "", limit: int | None = None) -> Held:
+def holding(s: Session, turns: Turns, model: str, limit: int) -> Held:
     """What the window of a session holds, one of so many tokens."""
     hf, known = s._hf, known_of(s)
     count = hf.counter(model).count

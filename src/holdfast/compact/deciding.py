@@ -12,7 +12,7 @@ from holdfast.model.compactions import Decided, Past
 from holdfast.model.events import Event
 
 from . import planning, scoring, strategies
-from .chunks import Chunk
+from .chunks import Chunk, by_person
 from .planning import Count, Summarize
 from .room import Room
 
@@ -53,33 +53,71 @@ def decide(
     floor: float = 0.0,
 ) -> Left | None:
     """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
+    answered = any(chunk.turn for chunk in window.chunks)
+    earlier = planning.lasting(window.earlier, answered=answered)
+    lasting = sum(planning.size(span, count) for span in earlier.shorts if span.stays)
     lines = _room_for_lines(window, settings)
-    verdicts = _verdicts(window, settings, lines, floor)
-    stay = [n for n, one in enumerate(verdicts) if one.verdict == "keep"]
-    kept = sum(verdicts[n].tokens for n in stay)
-    short = sum(strategies.cost(one, settings) for one in verdicts if one.verdict == "summarize")
-    room = min(max(lines + short, window.room.aim - kept), max(0, window.room.most - kept))
-    space = planning.Space(
-        room=room,
-        lines=min(lines, max(_fewest(window, lines), room - short), room),
-        span=settings.span_tokens,
-        line=settings.line_tokens,
-        most=settings.line_most,
-    )
-    shorts = planning.Shorts(room=space.room - lines, count=count, earlier=window.earlier.shorts)
+    verdicts = _verdicts(window, settings, (lines, lasting), floor)
+    kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
+    short = [one for one in verdicts if one.verdict == "summarize"]
+    space = _space(window, settings, lines, _Taken.of(kept, lasting, short, settings))
+    shorts = planning.Shorts(room=space.room - lines, count=count, earlier=earlier.shorts)
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
     if not new.lines and not new.shorts:
         return None
-    visible = "\n".join(window.shown(window.chunks[n]) for n in stay)
-    joined = planning.joined(window.earlier, new)
-    rules = planning.rules_size(joined, count, visible)
+    shown = _shown(window, verdicts)
+    joined = planning.joined(earlier, new)
+    rules = planning.rules_size(joined, count, shown)
     space = space.with_rules(rules, window.room.most - kept)
-    past = planning.settled(joined, space, count, visible)
+    past = planning.settled(joined, space, count, shown)
     return Left(
         decided=tuple(_as_it_came(verdicts, past)),
         gone=planning.left_with_it(planning.let_go(window.earlier, past)),
         past=past,
         kept=kept,
+    )
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    """What stands beside lines, in tokens."""
+
+    kept: int
+    #: summaries, and those of what never leaves
+    short: int
+    never: int
+
+    @classmethod
+    def of(
+        cls, kept: int, lasting: int, short: Sequence[Decided], settings: CompactSettings
+    ) -> _Taken:
+        """So many tokens stay as they are; summaries of earlier compactions last, others are new."""
+        new = {one.id: strategies.cost(one, settings) for one in short}
+        never = sum(new[one.id] for one in short if one.why in strategies.NEVER)
+        return cls(kept, lasting + sum(new.values()), lasting + never)
+
+
+def _space(window: Window, settings: CompactSettings, lines: int, taken: _Taken) -> planning.Space:
+    """What summaries and lines may take."""
+    most = max(0, window.room.most - taken.kept)
+    room = min(max(lines + taken.short, window.room.aim - taken.kept), most)
+    most_lines = max(_fewest(window, lines), room - taken.short)
+    return planning.Space(
+        room=room,
+        lines=min(lines, most_lines, max(planning.FEWEST, room - taken.never), room),
+        span=settings.span_tokens,
+        line=settings.line_tokens,
+        most=settings.line_most,
+    )
+
+
+def _shown(window: Window, verdicts: Sequence[Decided]) -> planning.Shown:
+    """What stays in a window as it was said."""
+    stay = [
+        chunk for chunk, one in zip(window.chunks, verdicts, strict=True) if one.verdict == "keep"
+    ]
+    person = [chunk for chunk in stay if all(by_person(window.events[seq]) for seq in chunk.seqs)]
+    return planning.Shown(
+        text="\n".join(map(window.shown, stay)), person="\n".join(map(window.shown, person))
     )
 
 
@@ -105,9 +143,9 @@ def _room_for_lines(window: Window, settings: CompactSettings) -> int:
 
 
 def _verdicts(
-    window: Window, settings: CompactSettings, lines: int, floor: float
+    window: Window, settings: CompactSettings, beside: tuple[int, int], floor: float
 ) -> Sequence[Decided]:
-    chunks = window.chunks
+    chunks, (lines, lasting) = window.chunks, beside
     last = next((chunk.text for chunk in reversed(chunks) if chunk.turn), "")
     alike = scoring.likeness(window.prompt or last, [chunk.text for chunk in chunks])
     alike = [one if one >= floor else 0.0 for one in alike]
@@ -116,8 +154,8 @@ def _verdicts(
         strategies.Task(
             chunks=chunks,
             scores=tuple(scores),
-            room=window.room.beside(lines),
-            never=max(0, window.room.most - _fewest(window, lines)),
+            room=window.room.beside(lines + lasting),
+            never=max(0, window.room.most - _fewest(window, lines) - lasting),
             settings=settings,
         )
     )

@@ -230,6 +230,7 @@ def lines(
     *,
     beside: Sequence[Facts] = (),
     visible: str = "",
+    lasting: str = "",
 ) -> list[str]:
     """A line for each span, each and all of them within their room.
 
@@ -237,7 +238,7 @@ def lines(
     what the person told to be done from then on, then the words that tell it from the others, then what
     others name too; each time all of them have the same room, and what one does not need is the others'.
     Those `beside` are summarised: theirs are exact names alone, which their summaries, being visible,
-    leave out.
+    leave out. What the person told is left out only where `lasting` says it: what others repeat leaves.
     """
     room, most = sheet.room, sheet.most
     every = [*spans, *beside]
@@ -247,7 +248,7 @@ def lines(
     known: set[str] = set()
     exact = [_new(_by_turns(of, _EXACT), visible, known) for of in every]
     left = room - _fill(exact, taken, max(0, room - sheet.rules), count, most)
-    rules = [_new(of.rules, visible, known) for of in every]
+    rules = [_new(of.rules, lasting, known) for of in every]
     left -= _fill(rules, taken, left, count, most)
     words = [_new(_by_turns(of, _WORDS_OF), "", known) for of in telling]
     if sheet.enough is not None:

@@ -20,19 +20,19 @@ from holdfast.text.spoken import said, shortened_as, speaker
 
 from . import naming
 from .chunks import Chunk
-from .strategies import summary_size
+from .strategies import MARKS, NEVER, summary_size
 
 Count = Callable[[str], int]
 #: a summary of the events of a span in so many tokens, and who wrote it; None where there is none
 Summarize = Callable[[Sequence[Event], int], tuple[str, str] | None]
 #: tokens of what stands before the names of a line: "events 123456-123499: "
 _HANDLE = 14
-#: tokens of the marks around a summary, or around all lines; of what stands before names behind one
-_MARKS, _ALSO = 46, 6
+#: tokens of what stands before the names behind a summary
+_ALSO = 6
 #: a line of fewer tokens names nothing
 _SHORTEST = 16
 #: tokens of the fewest lines that can stand for what left: a single one
-FEWEST = _MARKS + _HANDLE + _SHORTEST
+FEWEST = MARKS + _HANDLE + _SHORTEST
 #: characters of a token, about
 _CHARS = 4
 #: of each sort of names, a line keeps for later so many times what all it shows may take
@@ -49,9 +49,15 @@ class Shorts(msgspec.Struct, frozen=True, kw_only=True):
     count: Count
     earlier: tuple[Span, ...] = ()
 
-    def size(self, span: Span) -> int:
-        """Tokens of a summary with its marks."""
-        return self.count(span.text) + _MARKS
+    def beside(self, span: Span, written: Sequence[Span]) -> int:
+        """What there is for the summary of a span, beside those that stay longer than it."""
+        longer = [one for one in (*written, *self.earlier) if one.stays or one.first > span.first]
+        return self.room - sum(size(one, self.count) for one in longer) - MARKS
+
+
+def size(span: Span, count: Count) -> int:
+    """Tokens of a summary with its marks."""
+    return count(span.text) + MARKS
 
 
 def planned(
@@ -64,64 +70,82 @@ def planned(
 ) -> Past:
     """What the verdicts make of a window; lines are not written yet.
 
-    Summaries are made from the latest to the oldest, as long as they will find room.
+    Summaries are made from the latest to the oldest, as long as they will find room; first of what
+    never leaves, which has room.
     """
     left: list[tuple[Span, list[Event], Verdict]] = []
-    scores = {one.id: one.score for one in verdicts}
     kept: list[int] = []
-    for verdict, pairs in groupby(zip(chunks, verdicts, strict=True), lambda pair: pair[1].verdict):
-        together = [chunk for chunk, _ in pairs]
+    pairs = zip(chunks, verdicts, strict=True)
+    for (verdict, stays, _), some in groupby(pairs, lambda pair: _alike(*pair)):
+        together = list(some)
         if verdict == "keep":
-            kept += [seq for chunk in together for seq in chunk.seqs]
+            kept += [seq for chunk, _ in together for seq in chunk.seqs]
             continue
-        for chunks_of_span in _spans(together, settings.span_tokens):
-            there = [events[seq] for chunk in chunks_of_span for seq in chunk.seqs]
-            left.append((_span(chunks_of_span, there, scores), there, verdict))
+        for part in _spans(together, settings.span_tokens):
+            there = [events[seq] for chunk, _ in part for seq in chunk.seqs]
+            left.append((replace(_span(part, there), stays=stays), there, verdict))
     written: list[Span] = []
-    for span, there, verdict in reversed(left):
-        later = [one for one in (*written, *shorts.earlier) if one.first > span.first]
-        room = shorts.room - sum(map(shorts.size, later)) - _MARKS
+    for span, there, verdict in sorted(left, key=lambda one: (not one[0].stays, -one[0].first)):
+        room, wanted = shorts.beside(span, written), summary_size(span.tokens, settings)
         made = None
-        if verdict == "summarize" and 2 * room >= (size := summary_size(span.tokens, settings)):
-            made = summarize(there, min(size, room))
+        if span.stays:
+            made = summarize(there, wanted)
+        elif verdict == "summarize" and 2 * room >= wanted:
+            made = summarize(there, min(wanted, room))
         if made is not None:
             written.append(replace(span, text=made[0], by=made[1]))
     short = {span.first for span in written}
     return Past(
         lines=tuple(_as_line(span) for span, _, _ in left if span.first not in short),
-        shorts=tuple(reversed(written)),
+        shorts=tuple(sorted(written, key=lambda span: span.first)),
         kept=tuple(kept),
     )
 
 
-def _spans(chunks: Sequence[Chunk], most: int) -> Iterator[list[Chunk]]:
+def _alike(chunk: Chunk, one: Decided) -> tuple[Verdict, str, str]:
+    """Equal where chunks in a row can be one span; what never leaves has its own."""
+    if one.verdict != "summarize" or one.why not in NEVER:
+        return one.verdict, "", ""
+    return one.verdict, chunk.stays if chunk.stays in NEVER else one.why, chunk.id
+
+
+_Judged = tuple[Chunk, Decided]
+
+
+def _spans(judged: Sequence[_Judged], most: int) -> Iterator[list[_Judged]]:
     """Chunks in a row that can be shown together; a long one is alone."""
-    span: list[Chunk] = []
-    for chunk in chunks:
-        if span and sum(one.tokens for one in span) + chunk.tokens > most:
+    span: list[_Judged] = []
+    for one in judged:
+        if span and sum(chunk.tokens for chunk, _ in span) + one[0].tokens > most:
             yield span
             span = []
-        span.append(chunk)
+        span.append(one)
     if span:
         yield span
 
 
-def _span(chunks: Sequence[Chunk], events: Sequence[Event], scores: Mapping[str, float]) -> Span:
+def _span(judged: Sequence[_Judged], events: Sequence[Event]) -> Span:
     return Span(
-        first=chunks[0].first,
-        last=chunks[-1].last,
-        tokens=sum(chunk.tokens for chunk in chunks),
+        first=judged[0][0].first,
+        last=judged[-1][0].last,
+        tokens=sum(chunk.tokens for chunk, _ in judged),
         facts=naming.facts(events),
         chunks=tuple(
-            Summed(id=one.id, seqs=one.seqs, tokens=one.tokens, score=scores[one.id])
-            for one in chunks
+            Summed(
+                id=chunk.id,
+                seqs=chunk.seqs,
+                tokens=chunk.tokens,
+                score=one.score,
+                parts=one.parts,
+            )
+            for chunk, one in judged
         ),
     )
 
 
 def _as_line(span: Span) -> Span:
     """The same without its summary."""
-    return replace(span, text="", by="rule", names="", chunks=())
+    return replace(span, text="", by="rule", names="", chunks=(), stays="")
 
 
 def by_rule(count: Count) -> Summarize:
@@ -148,6 +172,14 @@ def by_rule(count: Count) -> Summarize:
 # ---- what earlier compactions left -------------------------------------------------------------------
 
 
+def lasting(earlier: Past, *, answered: bool) -> Past:
+    """The same where summaries of what was asked may leave, if the person said something since."""
+    if not answered:
+        return earlier
+    shorts = (replace(one, stays="") if one.stays == "asked" else one for one in earlier.shorts)
+    return replace(earlier, shorts=tuple(shorts))
+
+
 def joined(earlier: Past, new: Past) -> Past:
     """What stands in the window after another compaction; what is kept is decided anew each time."""
     return Past(
@@ -155,6 +187,14 @@ def joined(earlier: Past, new: Past) -> Past:
         shorts=tuple(sorted((*earlier.shorts, *new.shorts), key=lambda span: span.first)),
         kept=new.kept,
     )
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What stays in a window as it was said."""
+
+    text: str = ""
+    #: of it, what the person said
+    person: str = ""
 
 
 class Space(msgspec.Struct, frozen=True, kw_only=True):
@@ -173,30 +213,32 @@ class Space(msgspec.Struct, frozen=True, kw_only=True):
     #: of what lines get, so much is for what the person told to be done from then on
     rules: int = 0
 
-    def with_rules(self, tokens: int, most: int) -> Space:
+    def with_rules(self, tokens: int, can_show: int) -> Space:
         """The same and so much for rules, as far as all of it takes no more than can be shown."""
-        more = max(0, min(tokens, most - self.room))
+        more = max(0, min(tokens, can_show - self.room))
         return replace(self, room=self.room + more, lines=self.lines + more, rules=more)
 
 
-def settled(past: Past, space: Space, count: Count, visible: str = "") -> Past:
+def settled(past: Past, space: Space, count: Count, shown: Shown | None = None) -> Past:
     """The same within its room: the oldest summaries become lines, lines of little become one.
 
-    What stands in `visible` needs no name; what a summary leaves out is named behind it.
+    Those that never leave do so only where nothing is left but them and a single line. What is shown
+    needs no name; what a summary leaves out is named behind it.
     """
     room, lines = space.room, space.lines
     kept = list(past.shorts)
     left: list[Span] = list(past.lines)
-    sizes = [count(span.text) + _MARKS for span in kept]
+    sizes = [size(span, count) for span in kept]
     while kept and sum(sizes) > room - lines:
-        left.append(_as_line(kept.pop(0)))
-        sizes.pop(0)
+        n = min(range(len(kept)), key=lambda n: (kept[n].stays != "", kept[n].stays == "asked", n))
+        left.append(_as_line(kept.pop(n)))
+        sizes.pop(n)
     lines = max(lines, room - sum(sizes))
     left = _merged(sorted(left, key=lambda span: span.first), space.span)
-    while len(left) > 1 and lines - _MARKS < len(left) * (_SHORTEST + _HANDLE):
+    while len(left) > 1 and lines - MARKS < len(left) * (_SHORTEST + _HANDLE):
         n = min(range(len(left) - 1), key=lambda n: (left[n].tokens + left[n + 1].tokens, n))
         left[n : n + 2] = [_one(left[n], left[n + 1])]
-    return _written(left, kept, past.kept, replace(space, lines=lines), count, visible)
+    return _written(left, kept, past.kept, replace(space, lines=lines), count, shown or Shown())
 
 
 def let_go(earlier: Past, past: Past) -> tuple[Summed, ...]:
@@ -216,6 +258,7 @@ def left_with_it(gone: Iterable[Summed]) -> tuple[Decided, ...]:
             verdict="drop",
             why="summary_left",
             score=one.score,
+            parts=one.parts,
         )
         for one in gone
     )
@@ -223,13 +266,13 @@ def left_with_it(gone: Iterable[Summed]) -> tuple[Decided, ...]:
 
 def lines_room(count: int, line: int) -> int:
     """Tokens of so many lines, with what stands around them."""
-    return _MARKS + count * (line + _HANDLE)
+    return MARKS + count * (line + _HANDLE)
 
 
-def rules_size(past: Past, count: Count, visible: str) -> int:
+def rules_size(past: Past, count: Count, shown: Shown) -> int:
     """Tokens of what the person told to be done from then on, where only what left says it."""
     rules = dict.fromkeys(rule for line in past.lines for rule in line.facts.rules)
-    return sum(count(f"; {rule}") for rule in rules if not naming.stands(rule, visible))
+    return sum(count(f"; {rule}") for rule in rules if not naming.stands(rule, shown.person))
 
 
 def _merged(lines: Sequence[Span], most: int) -> list[Span]:
@@ -258,7 +301,7 @@ def _written(
     kept: tuple[int, ...],
     space: Space,
     count: Count,
-    visible: str,
+    shown: Shown,
 ) -> Past:
     """Every line with its names, every summary with those it leaves out.
 
@@ -266,13 +309,14 @@ def _written(
     room for the others beside them; then all are written anew, and leave room for some more.
     """
     room = space.lines
-    marks = len(lines) * _HANDLE + len(shorts) * _ALSO + _MARKS
+    marks = len(lines) * _HANDLE + len(shorts) * _ALSO + MARKS
     left = max(0, room - marks)
     stand = [n for n, line in enumerate(lines) if line.text]
     taken = sum(count(lines[n].text) for n in stand)
     if taken and left - taken < _FAIR * left * (1 - len(stand) / len(lines)):
         stand, taken, left = [], 0, int(_REFILL * left)
     fresh = [n for n in range(len(lines)) if n not in stand]
+    standing = [lines[n].text for n in stand]
     told = naming.lines(
         [lines[n].facts for n in fresh],
         naming.Sheet(
@@ -283,9 +327,8 @@ def _written(
         ),
         count,
         beside=[short.facts for short in shorts],
-        visible="\n".join(
-            [visible, *(short.text for short in shorts), *(lines[n].text for n in stand)]
-        ),
+        visible="\n".join([shown.text, *(short.text for short in shorts), *standing]),
+        lasting="\n".join([shown.person, *standing]),
     )
     most = _TIMES * _CHARS * max(_SHORTEST, room // max(1, len(lines)))
     made = list(lines)
@@ -301,13 +344,13 @@ def _written(
 
 
 def _fewer(facts: Facts, most: int) -> Facts:
-    """The first names of each sort, up to so many characters of them."""
+    """The first names of each sort, up to so many characters of them; of rules all."""
     return Facts(
         **{
             sort: tuple(
                 name
                 for name, taken in zip(names, accumulate(map(len, names)), strict=True)
-                if taken <= most
+                if taken <= most or sort == "rules"
             )
             for sort in Facts.__struct_fields__
             if (names := getattr(facts, sort))

@@ -16,11 +16,11 @@ class Room(msgspec.Struct, frozen=True, kw_only=True):
     most: int
     #: summaries have so much beside what stays, at least
     short: int = 0
-    #: the whole window; None where nobody said
-    window: int | None = None
+    #: the whole window; 0 where nobody said
+    window: int = 0
 
     @classmethod
-    def named(cls, tokens: int, window: int | None = None) -> Room:
+    def named(cls, tokens: int, window: int = 0) -> Room:
         """So much and no more, whatever is worth keeping."""
         return cls(aim=tokens, hold=tokens, most=tokens, window=window)
 

@@ -26,6 +26,10 @@ from .scoring import Score
 
 #: a summary takes this share of what it stands for, and at least so many tokens
 _SHARE, _LEAST = 0.25, 24
+#: tokens of the marks around a summary, or around all lines
+MARKS = 46
+#: why something never leaves, and is summarised at most
+NEVER = ("pinned", "asked")
 #: what should stay, and of the room what it may take beside what never leaves
 _BOUND, _PART = ("decision", "instruction", "important"), 0.75
 #: of all that can be shown, what stays takes so much at most, and leaves the rest to what comes
@@ -135,8 +139,9 @@ def _protected(task: Task, judged: Sequence[_Judged]) -> list[_Judged]:
 def _fitted(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     """Step down what is worth least until all of it fits."""
     found = _weighed(task, judged)
-    _step_down_free(task, found)
-    _step_down_late(task, found)
+    held = min(_staying(found), _for_late(task, found))
+    _step_down_late(task, found, held)
+    _step_down_free(task, found, held)
     _shorten_always(task, found)
     _step_down_bound(task, found)
     return found
@@ -163,35 +168,52 @@ def _weighed(task: Task, judged: Sequence[_Judged]) -> list[Decided]:
     ]
 
 
-def _step_down_free(task: Task, found: list[Decided]) -> None:
-    """What nothing but its worth keeps: summaries first, then what is worth keeping."""
-    room = task.room
+def _staying(found: Sequence[Decided]) -> int:
+    """Tokens of what stays whatever it is worth."""
+    return sum(one.tokens for one in found if one.why in _STAYS)
+
+
+def _for_late(task: Task, found: Sequence[Decided]) -> int:
+    """What the last chunks may take together with what must stay."""
+    must = sum(one.tokens for one in found if one.why in _STAYS[1:])
+    return min(task.room.most, max(task.room.hold, must + task.room.aim))
+
+
+def _step_down_late(task: Task, found: list[Decided], held: int) -> None:
+    """The last chunks, the oldest first; the very last only where it takes most of the room.
+
+    Where that one has no room by itself it steps down before the others, which may stay then.
+    """
+    late = [n for n, one in enumerate(found) if one.why == "recent"]
+    end = len(found) - 1
+    giant = [n for n in late if n == end and 2 * found[n].tokens > task.room.aim]
+    late = [n for n in late if n != end]
+    taken = _staying(found)
+    alone = taken - sum(found[n].tokens for n in late)
+    for n in (*giant, *late) if alone > held else (*late, *giant):
+        if taken <= held:
+            return
+        taken -= found[n].tokens
+        found[n] = _lower(found[n], task.settings)
+        taken += cost(found[n], task.settings) if n == end else 0
+
+
+def _step_down_free(task: Task, found: list[Decided], held: int) -> None:
+    """Summaries first, those of the last chunks among them, then what is worth keeping."""
+    room, end = task.room, len(found) - 1
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
+    free = [n for n in free if n != end or found[n].why != "no_room"]
     by_worth = sorted(free, key=lambda n: (found[n].score, n))
     short = [n for n in by_worth if found[n].verdict == "summarize"]
     worth = [n for n in by_worth if found[n].verdict == "keep"]
-    stay = sum(one.tokens for one in found if one.why in _STAYS)
-    beside = min(stay, room.hold) + _for_summaries(task)
-    _step_down(found, short, min(room.most, max(room.aim, beside)), task.settings)
+    most = min(room.most, max(room.aim, held + _for_summaries(task)))
+    _step_down(found, short, most, task.settings)
     _step_down(found, [*worth, *worth], room.hold, task.settings)
 
 
 def _for_summaries(task: Task) -> int:
     """What they have, whatever stays beside them."""
     return task.room.aim // 2 if task.settings.strategy == SUMMARIES else task.room.short
-
-
-def _step_down_late(task: Task, found: list[Decided]) -> None:
-    """The last chunks, the oldest of them out before the next; the very last is summarised at most."""
-    room, end = task.room, len(found) - 1
-    late = [n for n, one in enumerate(found[:-1]) if one.why == "recent"]
-    giant = [n for n in (end,) if n >= 0 and found[n].why == "recent"]
-    giant = [n for n in giant if 2 * found[n].tokens > room.aim]
-    must = sum(one.tokens for one in found if one.why in _STAYS[1:])
-    short = sum(cost(one, task.settings) for one in found if one.verdict == "summarize")
-    held = max(room.hold, must + room.aim) + min(_for_summaries(task), short)
-    order = [*(n for n in late for _ in range(2)), *giant]
-    _step_down(found, order, min(room.most, held), task.settings)
 
 
 def _shorten_always(task: Task, found: list[Decided]) -> None:
@@ -201,7 +223,7 @@ def _shorten_always(task: Task, found: list[Decided]) -> None:
     for n in (*_largest(found, ("asked",)), *_largest(found, ("pinned",))):
         there = sum(cost(one, task.settings) for n, one in enumerate(found) if n not in bound)
         if there + beside > task.never and found[n].tokens > _WORTH:
-            found[n] = replace(found[n], verdict="summarize", why="no_room")
+            found[n] = replace(found[n], verdict="summarize")
 
 
 def _step_down_bound(task: Task, found: list[Decided]) -> None:
@@ -234,7 +256,7 @@ def _step_down(
 
 #: why something stays whatever it is worth; where there is no room, the first leave first, and the
 #: last two never
-_STAYS = ("recent", *_BOUND, "pinned", "asked")
+_STAYS = ("recent", *_BOUND, *NEVER)
 
 
 def _lower(one: Decided, settings: CompactSettings) -> Decided:
@@ -248,7 +270,10 @@ def cost(one: Decided, settings: CompactSettings) -> int:
     """What a chunk takes in the window under its verdict; lines have a room of their own."""
     if one.verdict == "keep":
         return one.tokens
-    return summary_size(one.tokens, settings) if one.verdict == "summarize" else 0
+    if one.verdict == "drop":
+        return 0
+    # what never leaves has a summary of its own
+    return summary_size(one.tokens, settings) + (MARKS if one.why in NEVER else 0)
 
 
 def summary_size(tokens: int, settings: CompactSettings) -> int:

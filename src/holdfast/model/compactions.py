@@ -37,6 +37,7 @@ class Summed(msgspec.Struct, frozen=True, kw_only=True):
     seqs: tuple[int, ...]
     tokens: int
     score: float = 0.0
+    parts: dict[str, float] = {}
 
 
 class Span(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +56,8 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     names: str = ""
     #: of a summary, what it stands for; records of earlier versions do not say it
     chunks: tuple[Summed, ...] = ()
+    #: of a summary that does not leave, why: pinned, or asked until the person says something else
+    stays: str = ""
 
     @property
     def told(self) -> str:
@@ -111,6 +114,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     decided: tuple[Decided, ...]
     #: why summaries are by rule though a model is set; empty where nothing stood in its way
     by_rule: str = ""
+    #: what the settings and the room it was made for are known by; empty where nobody said
+    terms: str = ""
 
 
 class Curation(msgspec.Struct, frozen=True, kw_only=True):

@@ -41,6 +41,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     asked: str | None = None
     #: the context it began with
     first: str = ""
+    #: tokens of the window it is for; 0 where nobody said
+    window: int = 0
     #: background and index
     shown: tuple[Shown, ...] = ()
     added: tuple[Injected, ...] = ()

@@ -45,7 +45,7 @@ def compact(  # noqa: PLR0913  (every option by its name)
     to
         So many tokens of the conversation may stay. Default: the share the settings say.
     window
-        The whole window, in tokens. Default: the model's.
+        The whole window, in tokens. Default: the largest of its latest contexts.
     model
         Whose window it is, and who counts the tokens.
     strategy

@@ -1,0 +1,106 @@
+"""What never leaves: it is shortened where it has no room, and stays in every window after that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import holdfast
+from tests.app.places import held
+from tests.app.test_compacting import LONG, compacted, worked
+from tests.recall.replays import Ticking
+
+
+@pytest.fixture
+def hf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[holdfast.Holdfast]:
+    monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("window", [4_000, 16_000])
+def test_pinned_texts_that_are_too_much_together_are_summarised_and_stay(
+    hf: holdfast.Holdfast, window: int
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    words = [" ".join(f"word{n}x{m}" for m in range(window // 11)) for n in range(5)]
+    for n in range(5):
+        s.assistant(f"PIN{n}: the database is called otter. {words[n]}", pinned=True)
+    for _ in range(4):
+        worked(s, 8)
+        shown = s.context("What about item 3?", window=window, budget=0).sections["history"]
+        assert [n for n in range(5) if f"PIN{n}" not in shown] == []
+
+
+@pytest.mark.parametrize("to", [400, 600])
+@pytest.mark.parametrize("rounds", [1, 4])
+def test_the_last_question_stays_where_little_may_be_left(
+    hf: holdfast.Holdfast, to: int, rounds: int
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(2):
+        s.assistant(f"PIN {n}: the database is called otter {n}.", pinned=True)
+    for _ in range(rounds):
+        worked(s, 20)
+        s.compact("the heron", window=4_000)
+    s.user("QUESTION: " + " ".join(f"please look at stripe {n}," for n in range(60)))
+    s.assistant("I will look at it.")
+    made = compacted(s, to=to, window=4_000)
+    assert made.tokens_after <= to
+    assert "QUESTION" in s.context("", window=4_000, budget=0).sections["history"]
+    smaller = s.context("", window=1_000, budget=0).sections["history"]
+    assert "QUESTION" in smaller
+
+
+def test_the_summary_of_a_question_may_leave_once_another_is_asked(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    s.user("QUESTION: " + "is this the stripe? " * 2_000)
+    s.assistant("It is.")
+    shortened = s.context("", window=4_000, budget=0).sections["history"]
+    assert "QUESTION" in shortened
+    worked(s, 60)
+    s.context("", window=4_000, budget=0)
+    assert all(not one.stays for one in held(s, 4_000).past.shorts)
+
+
+RULE = "Always ask before you touch table 7."
+
+
+def test_a_rule_stays_though_somebody_repeated_it_who_left(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 3)
+    s.user(f"{RULE} " + "The crossing is striped and it is white. " * 420)
+    worked(s, 6)
+    s.assistant(f"Noted. {RULE}")
+    s.assistant("I go on.")
+    for _ in range(4):
+        s.compact("What about the heron?", window=16_000)
+        assert RULE in s.context("", window=16_000, budget=0).sections["history"]
+        worked(s, 30)
+
+
+def test_a_giant_result_at_the_end_takes_the_room_of_no_other_step(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 10)
+    s.user("Please fix the parser.")
+    for n in range(8):
+        s.tool_call("Bash", {"command": f"step {n}"}, call_id=f"s{n}")
+        s.tool_result("Bash", f"step {n}: striped and white", call_id=f"s{n}")
+    s.tool_call("Read", {"path": "src/parser.py"}, call_id="c")
+    s.tool_result("Read", "heron " * 20_000, call_id="c")
+    made = compacted(s, "Please fix the parser.", window=4_000)
+    *steps, giant = made.decided[-9:]
+    assert giant.verdict == "summarize"
+    assert {one.verdict for one in steps[-4:]} == {"keep"}
+
+
+def test_summaries_have_their_room_though_the_last_steps_take_much(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(40):
+        s.user(f"What about item {n}?")
+        s.assistant(f"Item {n}. {LONG * 20}")
+    made = compacted(s, "heron", window=32_000, strategy="recursive_summarization")
+    older = [one for one in made.decided if one.why == "older"]
+    assert sum(one.verdict == "summarize" for one in older) > 4
