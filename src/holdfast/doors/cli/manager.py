@@ -149,7 +149,8 @@ def compact(
     ] = False,
     prompt: Annotated[str, Parameter(help="What is asked now: what is about it stays.")] = "",
     window: Annotated[
-        int | None, Parameter(help="The whole window, in tokens. Default: the largest of its latest contexts.")
+        int | None,
+        Parameter(help="The whole window, in tokens. Default: the largest of its latest contexts."),
     ] = None,
     session: Session = None,
     whose: Whose = MINE,
