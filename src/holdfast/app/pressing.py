@@ -49,6 +49,8 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     #: the compaction that stands in it
     stands: Compaction | None
+    #: tokens of its conversation when a compaction that was due came to nothing
+    came_to_nothing: int = 0
     #: what was said behind this event came since
     through: int
 
@@ -84,6 +86,7 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
     latest = _latest(hf, info, shown.through)
     new = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
     since = _since(latest, shown.talk + new, shown.stands, room)
+    since = replace(since, left=max(since.left, shown.came_to_nothing))
     return pressure(shown.tokens + new, limit, chosen, _growth(latest, turns), since)
 
 
@@ -117,12 +120,14 @@ def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
     history_ = tokens.get("history") if isinstance(tokens, dict) else None
     talk = history_ if type(history_) is int else total
     position = said.get("position")
-    past = known.epochs[-1].past if known.epochs else ""
+    epoch = known.epochs[-1] if known.epochs else None
+    past = epoch.past if epoch is not None else ""
     shown = Shown(
         tokens=total,
         talk=talk,
         limit=window_of_context(said),
         stands=compactions.standing(hf, replace(known, past=past)) if past else None,
+        came_to_nothing=epoch.came_to_nothing if epoch is not None else 0,
         through=position if type(position) is int else event.event_seq,
     )
     newest = compactions.standing(hf, known)
@@ -134,6 +139,7 @@ def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
         tokens=beside + newest.tokens_after,
         talk=newest.tokens_after,
         stands=newest,
+        came_to_nothing=0,
         through=max(shown.through, newest.through),
     )
 

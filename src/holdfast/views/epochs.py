@@ -34,7 +34,7 @@ class EpochView(PerSession):
     """
 
     name = "epochs"
-    version = 4
+    version = 5
     kinds = frozenset({"epoch_started", "context_assembled", "compacted"})
     row = Epochs
 
@@ -118,6 +118,7 @@ def _added(
         position=max(position, epoch.position),
         asked=asked(said.get("query"), said.get("signals")),
         first=epoch.first or event.event_id,
+        came_to_nothing=_number(said.get("came_to_nothing")) or epoch.came_to_nothing,
     )
     return (*(one for one in known if one.id != epoch.id), epoch)
 
