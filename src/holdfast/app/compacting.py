@@ -138,7 +138,7 @@ class Compactor:
         ids = [event.event_id for event in events if event.event_seq not in kept]
         ids = [*ids, *left_before(self._hf, earlier, made.past)][:_MOST_EVENTS]
         ids += answers(self._summarize)[:_MOST_ANSWERS]
-        asked = said_as(self._hf, events, made.prompt)
+        asked = said_as(s, events, made.prompt)
         (event,) = self._hf.record(
             [
                 Draft(

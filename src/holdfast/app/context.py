@@ -73,7 +73,7 @@ class Composer:
         known, position = self._known()
         made = self._made(known)
         query = self._wanted.query
-        said_by = said_as(self._hf, self._shown_talk(made.epoch), query)
+        said_by = said_as(self._s, self._shown_talk(made.epoch), query)
         pack, first = handed_out(self._s, self._wanted, made, said_by)
         if self._overtaken(known.last_pack, position, first):
             return None
