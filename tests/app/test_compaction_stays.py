@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import holdfast
+from holdfast.compact.deciding import Left, Window, decide
 from holdfast.text.quoting import quoted
 from tests.app.test_compacting import LONG, worked
 from tests.recall.replays import Ticking
@@ -94,3 +96,34 @@ def test_a_rule_in_a_long_text_is_named_where_the_text_has_left(hf: holdfast.Hol
     assert made is not None
     history = s.context("What is next?", window=8_000, budget=200).sections["history"]
     assert [n for n in range(12) if f"Always ask before you touch table {n}." not in history] == []
+
+
+def test_where_nothing_can_leave_the_beginning_of_a_context_stays(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More turns than a window waits for, and each of them stays: what is cached is worth more."""
+    decisions = list[int]()
+
+    def counting(window: Window, *given: Any) -> Left | None:
+        decisions.append(len(window.chunks))
+        return decide(window, *given)
+
+    monkeypatch.setattr("holdfast.app.compacting.decide", counting)
+    s = hf.session(agent="coder", session_id="s")
+    before = ""
+    for n in range(45):
+        s.user(f"Always run check {n} before you push table {n}.")
+        s.decision(f"carts {n} expire after {n} minutes, as decided")
+        if n >= 28:
+            pack = s.context(f"check {n}", window=6_000, budget=200)
+            assert pack.text.startswith(before)
+            assert pack.receipt.stable_prefix_tokens or not before
+            before = pack.text
+    assert 0 < len(decisions) < 5  # of 17 contexts; what saves little is no reason for another one
+    assert [e.kind for e in hf.events() if e.kind in ("epoch_started", "compacted")] == [
+        "epoch_started"
+    ]
+    assert s.pressure(window=6_000) == s.pressure()
+    worked(s)
+    s.context("check 3", window=6_000, budget=200)
+    assert [e.kind for e in hf.events()].count("compacted") == 1

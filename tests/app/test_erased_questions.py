@@ -18,9 +18,16 @@ QUESTION = "What does Xylophonia say about the zebra crossing number 3?"
 
 
 @pytest.fixture
-def hf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[holdfast.Holdfast]:
+def clock() -> Ticking:
+    return Ticking()
+
+
+@pytest.fixture
+def hf(
+    tmp_path: Path, clock: Ticking, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[holdfast.Holdfast]:
     monkeypatch.setenv("HOLDFAST_EMBEDDER", "none")
-    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as opened:
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=clock) as opened:
         yield opened
 
 
@@ -84,6 +91,57 @@ def test_the_question_of_a_compaction_is_its_source_and_in_no_copy_of_it(
     erased(hf, *reached(hf, asked_again.event_id), *reached(hf, asked.event_id))
     rebuild(hf)
     assert not holding(hf, b"Xylophonia")
+
+
+@pytest.mark.parametrize("more", ["", "It is long. " * 8_000, "It is longer. " * 16_000])
+def test_a_question_that_left_the_window_and_is_asked_again_names_its_message(
+    hf: holdfast.Holdfast, more: str
+) -> None:
+    s = hf.session(agent="coder", session_id="long").start()
+    talk(s)
+    asked = s.user(QUESTION + more)
+    talk(s)
+    assert s.compact("database indexes", to=600) is not None
+    pack = s.context(QUESTION + more, window=300_000, budget=600)
+    talk(s)
+    again = s.compact(QUESTION + more, to=500)
+    assert again is not None
+    s.recover(hf.cold.list("long")[-1].id, prompt=QUESTION + more)
+    hf.activity.up_to_date()
+    named = [event for event in hf.events() if asked.event_id in event.sources]
+    assert {pack.id, again.id} <= {event.event_id for event in named}
+    assert "chunk_recovered" in {event.kind for event in named}
+    erased(hf, *reached(hf, asked.event_id))
+    rebuild(hf)
+    assert not holding(hf, b"Xylophonia")
+
+
+def test_a_question_whose_chunk_ran_out_names_its_message_all_the_same(
+    hf: holdfast.Holdfast, clock: Ticking
+) -> None:
+    s = hf.session(agent="coder", session_id="long").start()
+    asked = s.user(QUESTION)
+    talk(s)
+    s.compact("database indexes", to=600)
+    clock.minutes += 60 * 24 * 40
+    s.user("And now?")
+    clock.minutes += 60 * 24 * 2
+    assert hf.cold.expire(dry_run=False).chunks
+    pack = s.context(QUESTION, window=8_000, budget=600)
+    event = hf.log.find(pack.id)
+    assert event is not None
+    assert asked.event_id in event.sources
+
+
+def test_a_question_names_no_message_of_anybody_else(hf: holdfast.Holdfast) -> None:
+    hf.session(agent="coder", session_id="other").start().user(QUESTION)
+    hf.session(agent="critic", session_id="third").start().user(QUESTION)
+    hf.session(agent="coder", user="ben", session_id="fourth").start().user(QUESTION)
+    s = hf.session(agent="coder", session_id="long").start()
+    s.user(f"{QUESTION} And why?")
+    event = hf.log.find(s.context(QUESTION, window=8_000).id)
+    assert event is not None
+    assert event.sources == ()
 
 
 def test_numbers_of_entries_go_on_behind_an_erased_context(hf: holdfast.Holdfast) -> None:

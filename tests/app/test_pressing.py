@@ -136,3 +136,34 @@ def test_a_forecast_waits_for_what_a_compaction_waits_for(tmp_path: Path) -> Non
         for n in range(away // 2):
             asked(s, 200 + n)
         assert hf.activity.read("compaction")
+
+
+def test_another_window_is_measured_by_what_a_context_of_it_would_be_shown(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
+        s = hf.session(agent="coder", session_id="s").start()
+        for n in range(12):
+            s.user(f"Question {n}? {LONG}")
+            s.assistant(f"Answer {n}. {LONG}")
+        before = s.pressure(window=100_000)
+        s.context("a title", window=2_000, budget=0)
+        assert s.pressure(window=2_000) == s.pressure()
+        assert s.pressure(window=100_000) == before
+        pack = s.context("what now?", window=100_000, budget=0)
+        assert s.pressure(window=100_000) == s.pressure() == before
+        assert before.tokens == pack.tokens
+        small = s.pressure(window=2_000)
+        assert small.tokens < 2_000
+        assert s.context("a title", window=2_000, budget=0).tokens <= small.tokens
+
+
+def test_a_large_window_is_no_fuller_for_what_a_small_one_left_out(tmp_path: Path) -> None:
+    with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
+        s = hf.session(agent="coder", session_id="s").start()
+        for n in range(6):
+            s.user(f"Question {n}? {LONG}")
+            s.assistant(f"Answer {n}. {LONG}")
+        s.compact("what now?", window=100_000, to=500)
+        left = s.pressure(window=100_000)
+        s.user(f"And now? {LONG}")
+        s.context("a title", window=600, budget=0)
+        assert left.tokens < s.pressure(window=100_000).tokens < left.tokens + 600

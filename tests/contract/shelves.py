@@ -161,6 +161,7 @@ wanteds = st.builds(
     as_of=st.none() | moments,
     seen=st.none() | st.tuples(st.sampled_from([*SESSIONS, "none"]), st.integers(0, 9)),
     partly=st.lists(st.integers(0, 9), max_size=3).map(tuple),
+    ended=st.booleans(),
 )
 
 

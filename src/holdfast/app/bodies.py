@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from holdfast.capture.parse import NOTES
 from holdfast.compact.cold import Piece
 from holdfast.errors import Damaged, HoldfastError
 from holdfast.model.events import Event
-from holdfast.text.spoken import said
+from holdfast.text.spoken import bodies_of, said
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -20,27 +19,15 @@ if TYPE_CHECKING:
 def payload(hf: Holdfast, event: Event) -> Mapping[str, Any]:
     """The payload of an event with its bodies."""
     given = event.payload if isinstance(event.payload, dict) else {}
-    bodies = named(event)
+    bodies = bodies_of(event)
     whole = _whole(hf, given, "", bodies) if bodies else given
     return whole if isinstance(whole, dict) else given
-
-
-def named(event: Event) -> dict[str, str]:
-    """The bodies of an event: by the path of what they hold, the hash they are kept under."""
-    notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
-    return {
-        note["path"]: note["blob"]
-        for note in (notes if isinstance(notes, list) else ())
-        if isinstance(note, dict)
-        and isinstance(note.get("path"), str)
-        and isinstance(note.get("blob"), str)
-    }
 
 
 def pieces(hf: Holdfast, event: Event) -> Piece:
     """Every byte of an event: its words, and its bodies as they are kept; Damaged where one is not."""
     bodies = {}
-    for path, digest in named(event).items():
+    for path, digest in bodies_of(event).items():
         try:
             bodies[path] = b"".join(hf.blobs.read(digest))
         except HoldfastError as exc:

@@ -139,13 +139,16 @@ class Compactor:
         )
 
     def _recorded(self, made: Compaction, events: Sequence[Event], earlier: Past) -> bool:
-        """Write it down; False when another one was faster and this one does not count."""
+        """Write it down; False when another one was faster and this one does not count.
+
+        One that followed at once takes nothing from it.
+        """
         s, kept = self._s, set(made.past.kept)
         ids = [event.event_id for event in events if event.event_seq not in kept]
         ids = [*ids, *left_before(self._hf, earlier, made.past)][:_MOST_EVENTS]
         ids += answers(self._summarize)[:_MOST_ANSWERS]
-        asked = said_as(self._hf, events, made.prompt)
-        self._hf.record(
+        asked = said_as(s, events, made.prompt)
+        (event,) = self._hf.record(
             [
                 Draft(
                     type="compacted",
@@ -159,7 +162,7 @@ class Compactor:
                 )
             ]
         )
-        return known_of(s).past == made.id
+        return self._hf.cold.known.of(event) is not None
 
 
 def summed(past: Past) -> list[int]:

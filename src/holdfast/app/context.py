@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _MOST_TRIES = 50
 #: why an epoch begins
 _FIRST, _SHORTENED = "the first", "the host has shortened its conversation"
-_FULL, _FILLING = "the window is full", "the window is filling up"
+_FULL = "the window is full"
 _COMPACTED = "the conversation was compacted"
 _CURATED = "much of what was given is beside the point by now"
 
@@ -65,13 +65,15 @@ class Composer:
         self._filling = Filling(s, self._sheet, wanted, may=compacts)
         #: tokens of a context that turned out to be too full
         self._taken = 0
+        #: what stands once it was decided whether something leaves
+        self._after: Epochs | None = None
 
     def compose(self) -> Pack | None:
         """The context, written down and handed out; None when another one was faster."""
         known, position = self._known()
         made = self._made(known)
         query = self._wanted.query
-        said_by = said_as(self._hf, self._shown_talk(made.epoch), query)
+        said_by = said_as(self._s, self._shown_talk(made.epoch), query)
         pack, first = handed_out(self._s, self._wanted, made, said_by)
         if self._overtaken(known.last_pack, position, first):
             return None
@@ -89,9 +91,10 @@ class Composer:
         if epoch is not None and not why:
             found = self._found(epoch, self._wanted.new_tokens)
             made = self._assembled(epoch, known, found)
-            why = self._lacks(made)
+            why = self._lacks(made, known)
             if not why:
-                return made
+                tight = self._talk_tokens(epoch) if self._taken else 0
+                return replace(made, came_to_nothing=tight)
             if why == _CURATED:
                 fresh = self._anew(known, why)
                 return replace(fresh, curation=self._filling.curation(epoch, fresh))
@@ -148,14 +151,17 @@ class Composer:
             return _FULL
         return broken
 
-    def _lacks(self, made: Assembled) -> str:
-        """Why a context that goes on is not good enough; empty when it is."""
+    def _lacks(self, made: Assembled, known: Epochs) -> str:
+        """Why a context that goes on is not good enough; empty when it is, or nothing can leave it."""
         if not self._fits(made.parts):
             return _FULL
-        talk = Talk(self._shown_talk(made.epoch), self._talk_tokens(made.epoch), made.epoch.past)
+        epoch = made.epoch
+        shown, tokens = self._shown_talk(epoch), self._talk_tokens(epoch)
+        talk = Talk(shown, tokens, epoch.past, epoch.came_to_nothing)
         if self._filling.due(self._sheet.size(made.parts), talk):
             self._taken = self._sheet.size(made.parts)
-            return _FILLING
+            if self._compacted(known).past != known.past:
+                return _COMPACTED
         if self._filling.curates(made, talk):
             return _CURATED
         weighed = made.chosen.weighed
@@ -213,13 +219,16 @@ class Composer:
                 )
 
     def _compacted(self, known: Epochs) -> Epochs:
-        """The same after a compaction, where one is due."""
-        talk = [*self._kept(known.past), *self._spoken(max(known.through + 1, known.compacted))]
-        tokens = sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(known.past)
-        made = (
-            self._filling.compacted(Talk(talk, tokens, known.past), self._taken) if talk else None
-        )
-        return known if made is None else replace(known, past=made.id, through=made.through)
+        """The same after a compaction, where one is due; that is decided once for a context."""
+        if self._after is None:
+            talk = [*self._kept(known.past), *self._spoken(max(known.through + 1, known.compacted))]
+            tokens = sum(map(self._sheet.turns.tokens, talk)) + self._spans_tokens(known.past)
+            of = Talk(talk, tokens, known.past)
+            made = self._filling.compacted(of, self._taken) if talk else None
+            self._after = known
+            if made is not None:
+                self._after = replace(known, past=made.id, through=made.through)
+        return self._after
 
     def _stable(self, number: int) -> Chosen:
         budget = self._sheet.budget

@@ -38,6 +38,8 @@ class Talk(msgspec.Struct, frozen=True):
     tokens: int
     #: the compaction before, which left what it could not do without
     past: str
+    #: tokens of it when a compaction that was due came to nothing
+    came_to_nothing: int = 0
 
 
 class Filling:
@@ -66,11 +68,12 @@ class Filling:
         if not self._may:
             return ""
         held = self._sheet.showing.compaction(talk.past) if talk.past else None
+        # what was gone back to may be more than fits
+        left = held.tokens_after if held and held.strategy != RESTORE else 0
         fill = Fill(
             tokens=tokens,
             talk=talk.tokens,
-            # what was gone back to may be more than fits
-            left=held.tokens_after if held and held.strategy != RESTORE else 0,
+            left=max(left, talk.came_to_nothing),
             since=[e for e in talk.events if held is None or e.event_seq > held.through],
             anew=anew,
         )

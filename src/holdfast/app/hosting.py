@@ -113,7 +113,7 @@ class Hosting(Looking):
             by_rule=why_by_rule(summarize),
         )
         also = [
-            said_as(self._hf, events.values(), prompt),
+            said_as(self._s, events.values(), prompt),
             *left_before(self._hf, window.earlier, past),
             *answers(summarize),
         ]

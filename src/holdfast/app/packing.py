@@ -47,6 +47,8 @@ class Assembled(msgspec.Struct, frozen=True, kw_only=True):
     stable: Chosen | None = None
     #: of an epoch that began for it
     curation: Curation | None = None
+    #: tokens of the conversation where a compaction was due and nothing would leave; 0 where none was
+    came_to_nothing: int = 0
 
 
 def handed_out(s: Session, wanted: Wanted, made: Assembled, said_by: str) -> tuple[Pack, int]:
@@ -181,6 +183,7 @@ def _said(hf: Holdfast, wanted: Wanted, made: Assembled, pack: Pack, now: int) -
         "window": wanted.window,
         "new_tokens": wanted.new_tokens,
         "scratchpad": made.scratchpad,
+        **({"came_to_nothing": made.came_to_nothing} if made.came_to_nothing else {}),
         "settings": nested.safe(hf, record.chosen(wanted.compose, wanted.recall)),
         "versions": record.versions(wanted.counted_with),
         "shown": nested.safe(hf, record.entries(made.chosen.shown)),

@@ -1,7 +1,8 @@
 """How full the window of a session is after any event: what its last context held, and what came since.
 
-What always holds: it is measured by the window that context was made for unless another is named; talk
-that no context shows counts for nothing; where a host holds the window, what the host said last counts.
+What always holds: it is measured by the window that context was made for unless another is named, of
+which counts what a context of that window would begin with; talk that no context shows counts for
+nothing; where a host holds the window, what the host said last counts.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from msgspec.structs import replace
 from holdfast.compact.activity import HEALTH, window_of_context
 from holdfast.compact.hosted import HOSTED
 from holdfast.compact.pressure import Since, hosted, pressure
+from holdfast.compact.room import Room
 from holdfast.compose.history import Turns, spoken
 from holdfast.errors import HoldfastError
 from holdfast.model.compact import CompactSettings
-from holdfast.model.compactions import RESTORE, Pressure
+from holdfast.model.compactions import RESTORE, Compaction, Pressure
 from holdfast.model.epochs import Epochs
 from holdfast.model.events import Event
 from holdfast.model.sessions import SessionInfo
@@ -45,6 +47,10 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     #: of them, the conversation
     talk: int
     limit: int
+    #: the compaction that stands in it
+    stands: Compaction | None
+    #: tokens of its conversation when a compaction that was due came to nothing
+    came_to_nothing: int = 0
     #: what was said behind this event came since
     through: int
 
@@ -72,19 +78,26 @@ def pressure_of(s: Session, given: int | None, model: str) -> Pressure:
         limit = shown.limit
     else:
         limit = windows.limit_of(hf, given, model)
-    turns = windows.turns_for(hf, model, limit)
-    past = compactions.standing(hf, known)
-    left = windows.room_in(limit, chosen).aim
-    if past is not None and past.strategy != RESTORE:  # what was gone back to may be more than fits
-        left = max(left, past.tokens_after)
-    if shown is None:
+    turns, room = windows.turns_for(hf, model, limit), windows.room_in(limit, chosen)
+    if shown is None or ((given or model) and limit != shown.limit):
         held = windows.holding(s, turns, model, limit)
-        since = Since(turns=_asked(held.events, known), talk=held.talk, left=left)
+        since = _since(held.events, held.talk, held.stands, room)
         return pressure(held.talk + held.beside, limit, chosen, held.growth, since)
     latest = _latest(hf, info, shown.through)
     new = sum(turns.tokens(event) for event in latest if event.event_seq > shown.through)
-    since = Since(turns=_asked(latest, known), talk=shown.talk + new, left=left)
+    since = _since(latest, shown.talk + new, shown.stands, room)
+    since = replace(since, left=max(since.left, shown.came_to_nothing))
     return pressure(shown.tokens + new, limit, chosen, _growth(latest, turns), since)
+
+
+def _since(events: Sequence[Event], talk: int, past: Compaction | None, room: Room) -> Since:
+    """What came since a compaction, and what the next one leaves at least."""
+    left = room.aim
+    if past is not None and past.strategy != RESTORE:  # what was gone back to may be more than fits
+        left = max(left, past.tokens_after)
+    through = past.through if past is not None else 0
+    asked = sum(e.kind == "user_message" and e.event_seq > through for e in events)
+    return Since(turns=asked, talk=talk, left=left)
 
 
 def _settings(s: Session) -> CompactSettings:
@@ -94,11 +107,6 @@ def _settings(s: Session) -> CompactSettings:
     except HoldfastError as exc:
         s._hf.tell(str(exc))
         return s._hf.settings.compact
-
-
-def _asked(events: Sequence[Event], known: Epochs) -> int:
-    """How often the person spoke since the last compaction."""
-    return sum(e.kind == "user_message" and e.event_seq > known.through for e in events)
 
 
 def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
@@ -112,21 +120,27 @@ def _shown(hf: Holdfast, known: Epochs) -> Shown | None:
     history_ = tokens.get("history") if isinstance(tokens, dict) else None
     talk = history_ if type(history_) is int else total
     position = said.get("position")
+    epoch = known.epochs[-1] if known.epochs else None
+    past = epoch.past if epoch is not None else ""
     shown = Shown(
         tokens=total,
         talk=talk,
         limit=window_of_context(said),
+        stands=compactions.standing(hf, replace(known, past=past)) if past else None,
+        came_to_nothing=epoch.came_to_nothing if epoch is not None else 0,
         through=position if type(position) is int else event.event_seq,
     )
-    past = compactions.standing(hf, known)
-    if past is None or past.event_seq < event.event_seq:
+    newest = compactions.standing(hf, known)
+    if newest is None or newest.event_seq < event.event_seq:
         return shown
     beside = max(0, total - talk)
     return replace(
         shown,
-        tokens=beside + past.tokens_after,
-        talk=past.tokens_after,
-        through=max(shown.through, past.through),
+        tokens=beside + newest.tokens_after,
+        talk=newest.tokens_after,
+        stands=newest,
+        came_to_nothing=0,
+        through=max(shown.through, newest.through),
     )
 
 

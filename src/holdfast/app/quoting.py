@@ -1,7 +1,8 @@
 """Which event of a session a question is the words of.
 
 What is written down about a question holds its words. It names that event as its source, so that whoever
-erases the event, and everything reachable from it, erases those words too.
+erases the event, and everything reachable from it, erases those words too; also where that event left
+its window long ago.
 """
 
 from __future__ import annotations
@@ -11,23 +12,33 @@ from typing import TYPE_CHECKING
 
 from holdfast.errors import Damaged
 from holdfast.model.events import Event
+from holdfast.model.search import Wanted
+from holdfast.recall.pages import wording
 from holdfast.text.spoken import beyond, said
 
 from . import bodies
+from .asking import Asked, latest, mended
 from .telling import redacted
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
+    from .session import Session
 
 #: a long text is read from its body where its line begins with so much of the question
 _BEGINS = 100
 
 
-def said_as(hf: Holdfast, events: Iterable[Event], prompt: str) -> str:
-    """The id of the last of these events that says a prompt word for word; empty where none does."""
-    asked = redacted(hf, prompt).strip()
-    same = [event.event_id for event in events if asked and _says(hf, event, asked)]
-    return same[-1] if same else ""
+def said_as(s: Session, shown: Iterable[Event], prompt: str) -> str:
+    """The id of the last event of a session that says a prompt word for word; empty where none does.
+
+    Where one of those that are shown does, the last of them is meant, and nothing is searched.
+    """
+    redacted_prompt = redacted(s._hf, prompt)
+    asked = redacted_prompt.strip()
+    if not asked:
+        return ""
+    same = [event.event_id for event in shown if _says(s._hf, event, asked)]
+    return same[-1] if same else _found(s, {asked, redacted_prompt})
 
 
 def _says(hf: Holdfast, event: Event, asked: str) -> bool:
@@ -38,3 +49,13 @@ def _says(hf: Holdfast, event: Event, asked: str) -> bool:
         return bodies.pieces(hf, event).text.strip() == asked
     except Damaged:
         return False
+
+
+def _found(s: Session, texts: Iterable[str]) -> str:
+    """The last event of a session that says one of these texts, what ran out included."""
+    wanted = Wanted(
+        agent=s.agent, session=s.id, any_label=tuple(map(wording, texts)), now=0, ended=True
+    )
+    asker = Asked(user=s.principal)
+    turns = mended(s._hf, asker, lambda: latest(s._hf, [s.principal], wanted, 1))
+    return max(turns, key=lambda turn: turn.event_seq).id if turns else ""

@@ -20,7 +20,6 @@ from holdfast.views.cold import LONGEST
 from holdfast.views.view import brief
 
 from .quoting import said_as
-from .situation import spoken_in
 
 if TYPE_CHECKING:
     from .holdfast import Holdfast
@@ -41,7 +40,7 @@ def recover(s: Session, chunk_id: str, prompt: str) -> Cold:
     """A chunk by its id; written down, because what is asked for was dropped too soon."""
     hf, whose = s._hf, (s.principal, s.agent)
     found = hf.cold.get(chunk_id, user=s.principal, agent=s.agent)
-    asked = said_as(hf, spoken_in(s, 0), prompt) if prompt else ""
+    asked = said_as(s, (), prompt)
     noted(hf, lambda: hf.record([came_back(hf, found.chunk, Need(prompt, "asked", asked))]))
     hf.activity.follow()
     return replace(found, chunk=hf.cold.find(chunk_id, *whose))

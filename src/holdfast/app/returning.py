@@ -142,7 +142,7 @@ class Returning(Hosting):
 
     def _said_by(self, seen: Seen, prompt: str) -> str:
         """The event that says a prompt, if one does."""
-        return said_as(self._hf, [event for _, event in seen.events()], prompt)
+        return said_as(self._s, [event for _, event in seen.events()], prompt)
 
     # ---- at the end ------------------------------------------------------------------------
 

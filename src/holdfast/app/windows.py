@@ -35,6 +35,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What a window holds now."""
 
     known: Epochs
+    #: the compaction that stands in it; None where the plain log does
+    stands: Compaction | None
     past: Past
     events: tuple[Event, ...]
     #: tokens of the conversation, and of everything beside it in the last context
@@ -159,6 +161,7 @@ def holding(s: Session, turns: Turns, model: str, limit: int) -> Held:
     spans = [part for _, part in render.past(past)]
     return Held(
         known=known,
+        stands=stands,
         past=past,
         events=tuple(events),
         talk=sum(sizes) + (count(render.text_of(spans)) if spans else 0),

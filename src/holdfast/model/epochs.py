@@ -39,6 +39,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True):
     #: the last event a context of it has taken in, and what was asked then
     position: int = 0
     asked: str | None = None
+    #: tokens of its conversation when a compaction that was due came to nothing last; 0 when none was
+    came_to_nothing: int = 0
     #: the context it began with
     first: str = ""
     #: tokens of the window it is for; 0 where nobody said

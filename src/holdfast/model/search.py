@@ -123,3 +123,5 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     seen: tuple[str, int] | None = None
     #: of these turns, the events that are seen only in part
     partly: tuple[int, ...] = ()
+    #: also what is found no more, whatever the moment: what was replaced, taken back or ran out
+    ended: bool = False

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from hashlib import sha256
 
 from holdfast.model.documents import Part, part_id
 from holdfast.model.events import Event
@@ -29,11 +30,12 @@ from holdfast.model.search import (
 from holdfast.text.instructions import standing
 from holdfast.text.passages import split
 from holdfast.text.preferences import preference
+from holdfast.text.spoken import bodies_of, said
 from holdfast.text.words import analyse
 
 #: raised when pages, or the parts of documents, are made differently; what was indexed before is then
 #: indexed anew
-SHAPE = 5
+SHAPE = 6
 #: memories of this importance are found by a label of their own
 IMPORTANT = 0.8
 #: events that say something somebody may want to find
@@ -55,6 +57,9 @@ _ROLES = {"user_message": "user", "model_message": "assistant"}
 _MOST_SESSIONS = 512
 #: passages of a session that can still be context for the next one
 _KEPT = 64
+
+#: signs of the hash that a turn is found by
+_DIGEST = 32
 
 Recent = Callable[[str, str], list[Passage]]
 
@@ -87,7 +92,12 @@ class Binder:
                 speaker=str(speaker or "")[:200],
                 agent=event.agent or "",
                 session=session,
-                labels=("scope:session", f"what:{event.kind}", *_says(event.kind, text)),
+                labels=(
+                    "scope:session",
+                    f"what:{event.kind}",
+                    *_says(event.kind, text),
+                    worded(event),
+                ),
                 length=words,
             ),
             passages=passages,
@@ -229,6 +239,17 @@ def title_of(document: Document) -> str:
     """The headings or the definition a part of a document stands under."""
     found = (label for label in document.labels if label.startswith("title:"))
     return next(found, "").removeprefix("title:")
+
+
+def worded(event: Event) -> str:
+    """The label of what says exactly the same: an event is found by all of its words, too."""
+    body = bodies_of(event).get("/text")
+    return f"words:{body[:_DIGEST]}" if body else wording(said(event).strip())
+
+
+def wording(text: str) -> str:
+    """The label of the turns that say exactly this."""
+    return f"words:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST]}"
 
 
 def _says(kind: str, text: str) -> tuple[str, ...]:

@@ -55,8 +55,18 @@ def shortened_as(event: Event) -> str:
 
 def beyond(event: Event) -> bool:
     """Is there more of it than stands in its line?"""
+    return any("blob" in note for note in _notes(event))
+
+
+def bodies_of(event: Event) -> dict[str, str]:
+    """What of it stands elsewhere: by the path of what they hold, the hash each body is kept under."""
+    return {
+        note["path"]: note["blob"]
+        for note in _notes(event)
+        if isinstance(note.get("path"), str) and isinstance(note.get("blob"), str)
+    }
+
+
+def _notes(event: Event) -> list[dict[str, Any]]:
     notes = event.payload.get(NOTES) if isinstance(event.payload, dict) else None
-    return any(
-        isinstance(note, dict) and "blob" in note
-        for note in (notes if isinstance(notes, list) else ())
-    )
+    return [note for note in (notes if isinstance(notes, list) else ()) if isinstance(note, dict)]

@@ -119,6 +119,7 @@ def _added(
         asked=asked(said.get("query"), said.get("signals")),
         first=epoch.first or event.event_id,
         window=_number(said.get("window")),
+        came_to_nothing=_number(said.get("came_to_nothing")) or epoch.came_to_nothing,
     )
     return (*(one for one in known if one.id != epoch.id), epoch)
 

@@ -375,7 +375,7 @@ class _Shelf:
             still = self.held[number - 1] == FOREVER
             holds = still and document.begins <= wanted.now < document.ends
         return (
-            holds
+            (holds or wanted.ended)
             # what belongs to no agent belongs to each
             and (wanted.agent is None or document.agent in ("", wanted.agent))
             and (wanted.session is None or document.session == wanted.session)

@@ -130,8 +130,6 @@ class Shelves:
     def fitting(self, shelf: int, numbers: Sequence[int], wanted: Wanted) -> list[int]:
         """Those of these passages that are wanted, in the same order."""
         where, given = _conditions(wanted)
-        if not where:
-            return list(numbers)
         fit: set[int] = set()
         with self._index.use() as db:
             for some, marks in _batches(numbers):
@@ -148,8 +146,6 @@ class Shelves:
     def few(self, shelf: int, wanted: Wanted, most: int) -> list[int] | None:
         """Every passage that is wanted, if there are no more than so many; else None."""
         where, given = _conditions(wanted, agent="d.agent")
-        if not where:
-            return None
         ask = (
             f"SELECT p.number FROM {_from(shelf, wanted)} JOIN passages_{shelf} p "  # noqa: S608
             f"USING (document) WHERE 1 {where}LIMIT ?"
@@ -356,9 +352,9 @@ def _conditions(wanted: Wanted, agent: str = "+d.agent") -> tuple[str, list[Any]
         if wanted.partly:
             turn += f" AND d.seq NOT IN ({', '.join('?' * len(wanted.partly))})"
         said.append((f"NOT ({turn})", [*wanted.seen, *wanted.partly]))
-    if wanted.as_of is not None:
+    if wanted.as_of is not None and not wanted.ended:
         said.append(("d.at<=? AND d.held>?", [wanted.as_of, wanted.as_of]))
-    else:
+    elif not wanted.ended:
         still = f"d.held={FOREVER} AND d.begins<=? AND d.ends>?"
         said.append((still, [wanted.now, wanted.now]))
     return (
