@@ -114,7 +114,9 @@ def test_a_few_lines_that_stand_for_very_many_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["version", "memo", "subtitle", "permission", "mode", "tools.x"])
 def test_names_of_other_tools_are_theirs(name: str) -> None:
-    assert workflow("w", PROMPT.replace("title:", f"{name}: 1\ntitle:"), "w.md").strategy is not None
+    assert (
+        workflow("w", PROMPT.replace("title:", f"{name}: 1\ntitle:"), "w.md").strategy is not None
+    )
 
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85"])
