@@ -43,7 +43,7 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("memory.md", 3), ("context.md", 4), ("items.md", 3), ("compaction.md", 6)],
+    [("memory.md", 3), ("context.md", 4), ("items.md", 3), ("compaction.md", 7)],
 )
 def test_the_code_in_a_page_runs(
     name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
