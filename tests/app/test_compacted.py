@@ -112,6 +112,6 @@ def test_it_is_known_by_its_id_to_its_own_user_and_agent_alone(hf: holdfast.Hold
         found = compacted.named(hf, mine, *who)
         assert found is not None
         assert found.id == mine
-    for who in (("ben", None), ("ana", "critic")):
-        assert compacted.named(hf, mine, *who) is None
+    for other in (("ben", None), ("ana", "critic")):
+        assert compacted.named(hf, mine, *other) is None
     assert compacted.named(hf, "evt_never", None, None) is None
