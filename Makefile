@@ -51,6 +51,8 @@ torture: $(VENV)/.dev
 	$(BIN)/python -m bench.torture --cycles $(CYCLES)
 
 DATA ?=
+# hours in half a minute: one window, few contexts and kills
+SHORT := --tokens 100000 --windows 16000 --every 10 --kills 2 --facts 8
 bench: $(VENV)/.dev
 	$(BIN)/python -m bench.log
 	$(BIN)/python -m bench.redact
@@ -60,7 +62,11 @@ bench: $(VENV)/.dev
 	if [ -n "$(DATA)" ]; then for of in locomo beam qmsum; do \
 	  $(BIN)/python -m bench.recall $(DATA) --dataset $$of || exit 1; done; \
 	  for of in calibration citations retention compose economy; do \
-	  $(BIN)/python -m bench.$$of $(DATA) || exit 1; done; fi
+	  $(BIN)/python -m bench.$$of $(DATA) || exit 1; done; \
+	  $(BIN)/python -m bench.items $(DATA) --cost || exit 1; \
+	  $(BIN)/python -m bench.compact $(DATA) --most 1 || exit 1; \
+	  $(BIN)/python -m bench.tune $(DATA) --window 16000 --quick || exit 1; \
+	  $(BIN)/python -m bench.soak $(DATA) $(SHORT) || exit 1; fi
 
 docs: $(VENV)/.run
 	$(BIN)/python docs/generate.py

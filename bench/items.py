@@ -8,8 +8,8 @@ time is counted in turns: one turn stands for one day, and τ is so many turns. 
 item older than two turns has a tier; then what the turn names is counted as accessed. Printed for each
 way of weighing: of the items that were needed, the share that was hot, and hot or warm; of the tokens of
 all items, the share that is hot, and hot or warm; and how likely a needed item is ranked above one that
-is not (0.5 is chance), which no threshold decides. `--cost` times the verbs with 1,000 items. No model,
-no network.
+is not (0.5 is chance), which no threshold decides. `--cost` times the verbs with 1,000 items, and saving
+a full window with them. No model, no network.
 """
 
 from __future__ import annotations
@@ -190,9 +190,10 @@ def main() -> None:
         rows = [judged(found, way).row(way.name) for way in ways()]
         show(f"{dataset}: one turn stands for one day", rows, as_json=given.json)
     if given.cost:
-        from bench.items_cost import cost
+        from bench.items_cost import cost, saving
 
         show("1,000 items: milliseconds", cost(), as_json=given.json)
+        show("saving a full window with them: milliseconds", saving(), as_json=given.json)
 
 
 if __name__ == "__main__":

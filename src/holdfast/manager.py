@@ -114,8 +114,9 @@ class ContextManager:
         given = {name: os.path.abspath(path) for name, path in paths.items() if path is not None}
         found, chosen = locate(managed.home(memory_path), project)
         given |= {n: os.path.abspath(more.pop(n)) for n in paths if isinstance(more.get(n), str)}
+        here = "ContextManager" if config_path is None else f"ContextManager, {config_path}"
         tables = managed.turned(config_path, {**given, **more}, "ContextManager")
-        chosen, folder = managed.chosen(chosen, tables), project_folder(chosen, found.id)
+        chosen, folder = managed.chosen(chosen, tables, here), project_folder(chosen, found.id)
         if os.path.isdir(folder):
             managed.keep(folder, tables)
         self._hf = opened_in(found, chosen, now or _clock, person() if user is None else user)

@@ -24,7 +24,7 @@ from holdfast.model.complete import CompleteSettings
 from holdfast.model.compose import ComposeSettings
 from holdfast.model.embed import Chosen, EmbedSettings
 from holdfast.model.hooks import HookSettings
-from holdfast.model.knobs import Tables, turned
+from holdfast.model.knobs import Places, Tables, check, turned
 from holdfast.model.recall import RecallSettings
 from holdfast.model.settings import LogSettings, RecordSettings, Settings, ViewSettings
 from holdfast.model.tokens import TokenSettings
@@ -66,11 +66,17 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
     config = config_file().parent
     tables: dict[str, dict[str, Any]] = {table: {} for table in _TABLES}
     _overlay(tables, config / "config.toml", allowed=None)
-    for table, values in knobs(config / KNOBS_FILE).items():
+    places = said_in(tables, config / "config.toml")
+    from_knobs = knobs(config / KNOBS_FILE)
+    for table, values in from_knobs.items():
         tables[table].update(values)
+    places |= said_in(from_knobs, config / KNOBS_FILE)
     if root is not None:
         _overlay(tables, root / MARKER, allowed=_FROM_REPOSITORY)
     complete = _complete(tables["complete"])
+    compact = msgspec.convert(tables["compact"], CompactSettings)
+    items = msgspec.convert(tables["items"], ItemSettings)
+    check(compact, items, places)
     return Settings(
         home=place(home),
         keys=os.fspath(config / "keys"),
@@ -82,13 +88,18 @@ def load(home: str | os.PathLike[str] | None = None, root: Path | None = None) -
         embed=_embed(tables["embed"]),
         compose=msgspec.convert(tables["compose"], ComposeSettings),
         hooks=msgspec.convert(tables["hooks"], HookSettings),
-        compact=msgspec.convert(tables["compact"], CompactSettings),
-        items=msgspec.convert(tables["items"], ItemSettings),
+        compact=compact,
+        items=items,
         manager=_manager(tables["manager"]),
         complete=complete,
         embed_key=os.environ.get("HOLDFAST_EMBED_KEY"),
         llm_key=_llm_key(complete),
     )
+
+
+def said_in(tables: Tables, where: str | os.PathLike[str]) -> Places:
+    """Each setting of these tables was said there."""
+    return {(table, name): os.fspath(where) for table, said in tables.items() for name in said}
 
 
 #: the knobs of a context manager, beside the user's own settings

@@ -10,7 +10,7 @@ from holdfast.agents.front_matter import workflow
 from holdfast.errors import Invalid
 from holdfast.model.workflows import Workflow
 
-SEED = """---
+PROMPT = """---
 title: Create New Service (Systematic Workflow)
 session:
   type: workflow
@@ -31,8 +31,8 @@ memory:
 """
 
 
-def test_the_front_matter_of_the_design_is_understood() -> None:
-    assert workflow("create-service", SEED, "w.md") == Workflow(
+def test_front_matter_is_understood() -> None:
+    assert workflow("create-service", PROMPT, "w.md") == Workflow(
         name="create-service",
         title="Create New Service (Systematic Workflow)",
         strategy="recursive_summarization",
@@ -94,9 +94,9 @@ def test_a_file_that_says_nothing_about_it_sets_nothing(text: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(old: str, new: str, told: str) -> None:
-    assert old in SEED
+    assert old in PROMPT
     with pytest.raises(Invalid, match=told):
-        workflow("w", SEED.replace(old, new, 1), "w.md")
+        workflow("w", PROMPT.replace(old, new, 1), "w.md")
 
 
 @pytest.mark.parametrize("tag", ["bool", "int", "float", "null", "timestamp", "binary", "set"])
@@ -114,13 +114,15 @@ def test_a_few_lines_that_stand_for_very_many_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("name", ["version", "memo", "subtitle", "permission", "mode", "tools.x"])
 def test_names_of_other_tools_are_theirs(name: str) -> None:
-    assert workflow("w", SEED.replace("title:", f"{name}: 1\ntitle:"), "w.md").strategy is not None
+    assert (
+        workflow("w", PROMPT.replace("title:", f"{name}: 1\ntitle:"), "w.md").strategy is not None
+    )
 
 
 @pytest.mark.parametrize("sign", ["\u2028", "\u2029", "\x85"])
 @pytest.mark.parametrize("place", ["title: Create", "session:"])
 def test_only_a_line_feed_ends_a_line(sign: str, place: str) -> None:
-    wrong = SEED.replace("recursive_summarization", "shrink").replace(place, f"# {sign}\n{place}")
+    wrong = PROMPT.replace("recursive_summarization", "shrink").replace(place, f"# {sign}\n{place}")
     with pytest.raises(Invalid, match=r"^w\.md:7: session\.compaction\.strategy is one of"):
         workflow("w", wrong, "w.md")
     windows = wrong.replace("\n", "\r\n")
@@ -129,7 +131,7 @@ def test_only_a_line_feed_ends_a_line(sign: str, place: str) -> None:
 
 
 def test_a_byte_order_mark_hides_nothing() -> None:
-    assert workflow("w", "\ufeff" + SEED, "w.md") == workflow("w", SEED, "w.md")
+    assert workflow("w", "\ufeff" + PROMPT, "w.md") == workflow("w", PROMPT, "w.md")
 
 
 values = st.sampled_from(

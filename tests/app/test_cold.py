@@ -26,7 +26,7 @@ from tests.faults.logs import subject
 from tests.property.effort import examples
 from tests.recall.replays import DAY, MINUTE, Ticking
 
-SEED_FIELDS = {
+FIELDS = {
     "chunk_id",
     "session_id",
     "timestamp",
@@ -81,7 +81,7 @@ def test_a_copy_has_the_fields_of_the_record_and_is_private(hf: holdfast.Holdfas
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         (line,) = path.read_text("utf-8").splitlines()
         said = json.loads(line)
-        assert set(said) == SEED_FIELDS | {"sha256", "parts", "record_sha256"}
+        assert set(said) == FIELDS | {"sha256", "parts", "record_sha256"}
         assert said["sha256"] == sha256(said["content"].encode()).hexdigest()
         event = hf.log.find(chunk.id)
         assert event is not None

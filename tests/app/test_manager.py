@@ -271,7 +271,7 @@ def test_every_element_is_there_or_comes_back(told: list[Any], strategy: Any, li
 
 # ---- knobs -------------------------------------------------------------------------------------
 
-SEED = """
+KNOBS_FILE = """
 # Context Limits
 COMPACTION_TRIGGER_PCT: 0.50      # Trigger at 50% of context limit
 MAX_CONTEXT_PCT: 0.85             # Hard limit at 85%
@@ -296,12 +296,12 @@ LOG_RECOVERY: true
 """
 
 
-def test_the_seeds_file_is_read_and_arguments_win(
+def test_a_file_of_knobs_is_read_and_arguments_win(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     file = tmp_path / "context-config.yaml"
-    file.write_text(SEED)
+    file.write_text(KNOBS_FILE)
     ctx = ContextManager(tmp_path / "m", file, RELEVANCE_CUTOFF=0.25, importance_bonus=0.2)
     assert ctx.config["RELEVANCE_CUTOFF"] == 0.25
     assert ctx.config["IMPORTANCE_BOOT"] == ctx.config["IMPORTANCE_BONUS"] == 0.2

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from bench import items_cost
 from bench.economy_data import Call, Message, Script, Sitting
 from bench.items import Way, by_type, formula, judged, ways
 from bench.items_data import GAP, Work, work_of
@@ -57,3 +60,14 @@ def test_needs_are_counted_by_type() -> None:
     rows = {row["what"]: row for row in by_type([work()])}
     assert rows["TASK"]["median gap"] == 5
     assert rows["OUTPUT"]["needed per turn"] == 0
+
+
+def test_saving_is_measured_in_a_window_that_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(items_cost, "MANY", 20)
+    monkeypatch.setattr(items_cost, "SAVES", 1)
+    rows = {row["what"]: row for row in items_cost.saving()}
+    assert list(rows) == ["checkpoint", "flash save"]
+    for row in rows.values():
+        assert 0.8 * items_cost.WINDOW <= row["tokens"] < items_cost.WINDOW
+        assert row["KiB"] > 0
+    assert rows["flash save"]["KiB"] > rows["checkpoint"]["KiB"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +44,7 @@ def test_the_code_in_the_readme_runs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("memory.md", 3), ("context.md", 4), ("items.md", 3), ("compaction.md", 6)],
+    [("memory.md", 3), ("context.md", 4), ("items.md", 3), ("compaction.md", 7)],
 )
 def test_the_code_in_a_page_runs(
     name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -64,6 +65,13 @@ def test_every_command_the_readme_names_exists() -> None:
     assert named is not None
     page = (ROOT / "docs" / "cli.md").read_text("utf-8")
     assert all(f"holdfast {command}" in page for command in named[1].split())
+
+
+def test_make_bench_measures_what_leaves_a_window_too() -> None:
+    words = ["make", "--dry-run", "--always-make", "bench", "DATA=folder"]
+    said = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in ("items", "compact", "tune", "soak"):
+        assert f"python -m bench.{name} folder --" in said
 
 
 def test_every_event_type_has_a_sentence() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ def test_the_only_memory_of_a_context_manager_here_is_found(run: Any) -> None:  
     assert refused.code == 3
     assert "--home ./memfas.holdfast --project context-manager" in refused.err.replace("\n", " ")
     assert Path("memfas.holdfast/contexts-v2/context-manager/events.ndjson").stat().st_size
+
+
+def test_a_chunk_that_is_none_is_told_by_a_command_that_works_there(run: Any) -> None:  # noqa: F811
+    hosted(Path())
+    ran = run("manager", "recover", "--chunk-id", "abc123")
+    assert ran.code == 3
+    advised = re.findall(r"`holdfast ([^`]*)` names them", ran.err.replace("\n", " "))
+    assert [run(*one.split()).code for one in advised] == [0]
 
 
 def test_the_usual_home_is_looked_at_too(run: Any) -> None:  # noqa: F811

@@ -191,6 +191,8 @@ OF_A_SESSION: dict[str, Callable[[Session, str], Any]] = {
     "flash_save": lambda s, one: s.flash_save(window=400),
     "checkpoint": lambda s, one: s.checkpoint(),
     "checkpoints": lambda s, one: s.checkpoints(),
+    "compactions": lambda s, one: s.compactions(),
+    "compaction": lambda s, one: refused(partial(s.compaction, one)),
     "saved_context": lambda s, one: refused(partial(s.saved_context, one)),
     "resume_from": lambda s, one: refused(partial(s.resume_from, one)),
     "recover": lambda s, one: refused(partial(s.recover, one)),

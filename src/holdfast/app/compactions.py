@@ -90,7 +90,7 @@ def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
 
     One that cannot be read is told in the notices, and the one it follows stands in its place.
     """
-    for event in _backwards(hf, known):
+    for event in backwards(hf, known):
         if event.erased:
             return None
         try:
@@ -123,14 +123,14 @@ def _for_less(of: Compaction, limit: int) -> bool:
 
 def made_last(hf: Holdfast, known: Epochs) -> Event | None:
     """The last compaction that changed the window of a session; what its end archives does not."""
-    for event in _backwards(hf, known):
+    for event in backwards(hf, known):
         said = event.payload if isinstance(event.payload, dict) else {}
         if said.get("trigger") != ARCHIVED:
             return event
     return None
 
 
-def _backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
+def backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
     """The last compaction of a session, the one it follows, and so on."""
     one, tried = known.past, set[str]()
     while one and one not in tried:
@@ -141,6 +141,11 @@ def _backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
         yield event
         before = event.payload.get("follows") if isinstance(event.payload, dict) else None
         one = before if isinstance(before, str) else ""
+
+
+def is_ours(event: Event) -> bool:
+    """Was it made here? A host that shortens its own conversation says so as well."""
+    return isinstance(event.payload, dict) and event.payload.get("by") == OURS
 
 
 def read(hf: Holdfast, event: Event) -> Compaction:

@@ -63,11 +63,11 @@ def turned(
     return tables
 
 
-def chosen(of: Settings, tables: knobs.Tables) -> Settings:
-    """The settings with these knobs; Invalid for what cannot hold together."""
+def chosen(of: Settings, tables: knobs.Tables, where: str) -> Settings:
+    """The settings with knobs said there; Invalid for what cannot hold together."""
     compact = _with(of.compact, tables["compact"])
     manager = settings.moved(_with(of.manager, tables["manager"]))
-    knobs.check(compact)
+    knobs.check(compact, of.items, settings.said_in(tables, where))
     complete = of.complete
     if manager.summary_model and complete.provider != "none":
         complete = replace(complete, model=manager.summary_model)

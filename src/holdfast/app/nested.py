@@ -41,10 +41,10 @@ def safe(hf: Holdfast, given: str) -> str:
 
 def kept(hf: Holdfast, given: str) -> str:
     """A JSON text whose strings hold no secret, written so that none seems to lie across them."""
-    for escaped in (given, _escaped(given, _SIGNS)):
-        if redacted(hf, escaped) == escaped:
-            return escaped
-    return _escaped(given, _EVERY)
+    if redacted(hf, given) == given:
+        return given
+    escaped = _escaped(given, _SIGNS)
+    return escaped if redacted(hf, escaped) == escaped else _escaped(given, _EVERY)
 
 
 def _escaped(given: str, signs: re.Pattern[str]) -> str:

@@ -17,6 +17,7 @@ from holdfast.views import state as views
 from holdfast.views.scratchpad import Scratchpads
 
 from . import citing, given, history, memories, sessions, workflows
+from .compacted import SessionCompactions
 from .flash import SessionFlash
 from .items import Items
 from .recalling import SessionRecalling
@@ -30,7 +31,7 @@ Text = str | bytes | IO[bytes] | IO[str]
 When = str | datetime | None
 
 
-class Session(SessionRecalling, SessionCompacting, SessionFlash):
+class Session(SessionRecalling, SessionCompacting, SessionCompactions, SessionFlash):
     """Every recording verb records one event and returns it; leaving the block ends the session.
 
     `update_state` returns the scratchpad instead. Nobody but the same agent for the same user can go

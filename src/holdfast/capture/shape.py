@@ -70,6 +70,7 @@ class Shaper:
         self._limits = limits or Limits()
         self._known_keys: set[object] = set()  # keys repeat; one look at each is enough
         self._hinting: dict[str, bool] = {}
+        self._cleaner: _Cleaner | None = None
 
     def shape(self, payload: dict[str, object], notes: list[Note] | None = None) -> bytes:
         """The canonical bytes of a payload."""
@@ -244,7 +245,9 @@ class Shaper:
 
     def cleaned(self, value: object) -> object:
         """A value that JSON can say, without the secrets in it; its size and its numbers stay."""
-        return _Cleaner(self._redactor, self._keep, _BOUNDLESS)._value(value, (), 0, _Found(()))
+        if self._cleaner is None:
+            self._cleaner = _Cleaner(self._redactor, self._keep, _BOUNDLESS)
+        return self._cleaner._value(value, (), 0, _Found(()))
 
     def redacted_bytes(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Any bytes, without the secrets in them; invalid UTF-8 passes through unchanged."""

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from holdfast.model.compact import CompactSettings
+from holdfast.model.contradictions import contradiction
 from holdfast.model.tuning import PARTS, Drops, Figures, Judged
 
 from .simulating import Lived, price
@@ -83,8 +84,7 @@ def most_tried(*, quick: bool = False) -> int:
 def _turned(of: CompactSettings, name: str, values: Sequence[Any]) -> Iterator[CompactSettings]:
     for value in values:
         other = replace(of, **{name: value})
-        possible = other.drop < other.keep and other.compact_to < other.compact_at <= other.most
-        if value != getattr(of, name) and possible:
+        if value != getattr(of, name) and contradiction(other) is None:
             yield other
 
 

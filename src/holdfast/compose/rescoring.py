@@ -24,7 +24,7 @@ _ODDS = (
     *("speaker", "person", "date", "instruction", "preference", "length", "decision", "exact"),
 )
 _SHARES = ("recency", "importance", "usage")
-#: the profile of the first design adds relevance and these, whatever the settings say
+#: the profile `seed` adds relevance and these, whatever the settings say
 _SEED, _SEED_RELEVANCE = {"recency": 0.3, "importance": 0.3, "usage": 0.0}, 0.4
 #: settings that are no weight and can be told from the parts nevertheless
 _TOLD = frozenset(

@@ -93,6 +93,15 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     parts: dict[str, float] = {}
 
 
+class Named(Decided, frozen=True, kw_only=True):
+    """One of a receipt as it is read by people."""
+
+    #: what shows it verbatim
+    handle: str
+    #: the beginning of what it says
+    says: str = ""
+
+
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     """What one compaction did, as its event says."""
 

@@ -11,7 +11,8 @@ import msgspec
 
 from holdfast.errors import Invalid
 
-from .compact import CompactSettings, ManagerSettings
+from .compact import CompactSettings, ItemSettings, ManagerSettings
+from .contradictions import contradiction
 
 #: a knob, its table and its setting
 KNOBS: dict[str, tuple[str, str]] = {
@@ -47,6 +48,8 @@ KNOBS: dict[str, tuple[str, str]] = {
 }
 _KINDS: dict[str, Any] = {"compact": CompactSettings, "manager": ManagerSettings}
 Tables = dict[str, dict[str, Any]]
+#: where each setting of a table was said
+Places = dict[tuple[str, str], str]
 
 
 def turned(tables: Tables, name: str, value: Any, where: str) -> None:
@@ -64,13 +67,24 @@ def turned(tables: Tables, name: str, value: Any, where: str) -> None:
         raise Invalid(f"{where}: {name} and another name for it say different things")
 
 
-def check(compact: CompactSettings) -> None:
-    """Invalid for shares of a window that cannot hold together."""
-    if not 0 < compact.compact_at <= compact.most:
-        raise Invalid(
-            "COMPACTION_TRIGGER_PCT is above 0 and no more than MAX_CONTEXT_PCT, not "
-            f"{compact.compact_at} of {compact.most}"
-        )
+def check(compact: CompactSettings, items: ItemSettings, places: Places) -> None:
+    """Invalid for what cannot hold together, by its names and by where it was said."""
+    found = contradiction(compact, items)
+    if found is None:
+        return
+    of = {"compact": compact, "items": items}[found.table]
+    said = " and ".join(
+        f"{found.table}.{name} = {getattr(of, name)}{_known_as(found.table, name)}"
+        for name in found.names
+    )
+    where = dict.fromkeys(places.get((found.table, name), "") for name in found.names)
+    here = " and ".join(filter(None, where))
+    raise Invalid(f"{here and f'{here}: '}{said} {found.what}")
+
+
+def _known_as(table: str, setting: str) -> str:
+    """The name of its knob, in parentheses."""
+    return next((f" ({name})" for name, of in KNOBS.items() if of == (table, setting)), "")
 
 
 def named(compact: CompactSettings, manager: ManagerSettings) -> dict[str, Any]:

@@ -154,7 +154,7 @@ class RecallSettings(msgspec.Struct, frozen=True, kw_only=True):
     cited_of_itself: Share = 0.5
     #: words that more than this share of the hits hold tell none of them apart
     cited_shared: Share = 0.5
-    #: seed: additive, relevance 0.4, recency 0.3, importance 0.3, as the first design had it
+    #: seed: additive, relevance 0.4, recency 0.3, importance 0.3
     profile: Profile = "default"
 
 

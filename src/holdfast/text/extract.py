@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from holdfast.text.choose import MARK, WEIGHED, Part, chosen, ends, marked, marks
@@ -52,6 +53,8 @@ _ONLY_MARKS = _BEHIND + "/#~_+&…"
 _WORD_OF_CLAUSE, _FIRST_CLAUSE = 0.1, 0.5
 #: a sentence of fewer words than this, but for two, tells less, unless it tells how a thing came out
 _SENTENCE = 8
+#: words of a text come again and again; so many are remembered
+_REPEATED = 4_096
 #: what it names exactly makes it tell more, up to so many
 _MARKED, _MARKS = 0.1, 4
 # What tells how a thing came out, in the words people close a story with.
@@ -188,6 +191,7 @@ def bare(word: str) -> str:
     return found + after if opened and opened in found else found
 
 
+@lru_cache(_REPEATED)
 def _same(word: str) -> str:
     return fold(word).lower().removesuffix("'s").replace("'", "")
 

@@ -13,7 +13,7 @@ from .view import PerSession, Rows, brief
 
 #: bytes of details; the event has all of them
 MOST_DETAILS = 2_000
-_SEED_FIELDS = ("workflow", "skill", "git_branch", "workspace")
+_DETAILS = ("workflow", "skill", "git_branch", "workspace")
 
 
 class Sessions(PerSession):
@@ -59,7 +59,7 @@ def _started(info: SessionInfo, event: Event) -> SessionInfo:
     said = dict(event.payload) if isinstance(event.payload, dict) else {}
     again = bool(said.pop("resumed", False)) or info.events > 1
     named = {
-        name: brief(said.pop(name), 500) for name in _SEED_FIELDS if isinstance(said.get(name), str)
+        name: brief(said.pop(name), 500) for name in _DETAILS if isinstance(said.get(name), str)
     }
     return msgspec.structs.replace(
         info,

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401  (they add their commands)
     cold,
     commands,
+    compactions,
     context,
     docs,
     hook,

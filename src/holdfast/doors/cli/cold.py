@@ -80,6 +80,7 @@ def show_compaction(made: Compaction | None, common: Common) -> None:
         if one.verdict != "keep"
     ]
     show.table(("chunk", "what", "why", "score", "tokens"), rows, whole="chunk")
+    show.say(f"`holdfast debug {made.id}` shows every decision.")
 
 
 @cold.command(name="list")

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from holdfast.app import packs
+from holdfast.app import compacted, packs
 from holdfast.app.holdfast import Holdfast
 from holdfast.app.session import Session
 from holdfast.errors import HoldfastError, Invalid, NotFound
 from holdfast.model.compose import SECTIONS
 from holdfast.model.packs import Pack, Receipt, Signals
 
-from . import receipts, show
+from . import compactions, receipts, show
 from .program import DEFAULT, Common, app, opened
 from .sessions import MINE, Whose
 
@@ -167,12 +167,18 @@ def debug(
 ) -> int:
     """Show why a context is what it is: every candidate, taken or not, and the reason.
 
+    Of a compaction: every decision, what it was worth, and why.
+
     Parameters
     ----------
     pack
-        The id of a context. Default: the last one.
+        The id of a context, or of a compaction. Default: the last context.
     """
     with opened(common) as hf, _in_words_of_the_shell():
+        made = pack and compacted.named(hf, pack, whose.user, whose.agent)
+        if made and why is None:
+            compactions.receipt(hf, made, as_json=common.json)
+            return 0
         of = pack or hf.last_pack(session, agent=whose.agent, user=whose.user)
         if why is not None:
             receipts.follow(hf.why(of, why, user=whose.user), as_json=common.json)

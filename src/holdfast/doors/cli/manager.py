@@ -126,6 +126,16 @@ def _pointing(common: Common) -> Iterator[None]:
         raise NotFound(f"{exc}; {ways}" if ways else str(exc)) from None
 
 
+@contextmanager
+def _in_words_of_the_manager() -> Iterator[None]:
+    """Advice names the commands that find what is meant here."""
+    try:
+        yield
+    except NotFound as exc:
+        exc.args = (str(exc).replace("holdfast cold list", "holdfast manager cold-storage list"),)
+        raise
+
+
 @manager.command
 def drops(
     *,
@@ -181,7 +191,7 @@ def recover_(*, chunk_id: str, whose: Whose = MINE, common: Common = DEFAULT) ->
     chunk_id
         Its id, as `holdfast manager cold-storage list` shows it.
     """
-    with _meant(common) as hf:
+    with _in_words_of_the_manager(), _meant(common) as hf:
         recovered(hf, chunk_id, "", whose, common)
     return 0
 

@@ -218,7 +218,7 @@ def show_status(found: SessionStatus) -> None:
 
 def _compacted(found: SessionStatus) -> str:
     if found.past:
-        return f"the last one is {found.past}; `holdfast manager status` says what it came to"
+        return f"the last one is {found.past}; `holdfast debug {found.past}` shows it"
     return f"by its host, event {found.compacted}" if found.compacted else "none"
 
 
