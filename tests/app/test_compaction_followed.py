@@ -85,3 +85,19 @@ def test_one_that_another_was_faster_than_is_made_behind_that_one(
     made = s.compact("item 3", window=3_000)
     assert made is not None
     assert made.after == first[0].id
+
+
+def test_going_back_is_done_once_whatever_follows_at_once(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = hf.session(agent="coder", session_id="s").start()
+    worked(s)
+    saved = s.checkpoint()
+    worked(s, 2)
+    right_behind(hf, monkeypatch, by_another(hf, s))
+    made = s.resume_from(saved.id)
+    assert [event.payload["strategy"] for event in hf.events() if event.kind == "compacted"] == [
+        "restore",
+        "adaptive",
+    ]
+    assert made.trigger == saved.id

@@ -27,7 +27,7 @@ from holdfast.views.items import ITEMS, MOST_IDS
 from holdfast.views.scratchpad import Scratchpads
 
 from . import compactions, keeping, situation
-from .compacting import known_of, summed
+from .compacting import summed
 from .history import at, session_events
 from .items import text_of
 from .windows import Held, holding, limit_in, turns_for
@@ -62,9 +62,9 @@ def resumed(s: Session, saved: SavedContext, checkpoint: Event) -> Compaction:
             *_notes(s, checkpoint, pad),
             *_items(s, checkpoint),
         ]
-        s._hf.record(drafts)
+        recorded = s._hf.record(drafts)
         lost = any(draft.event_id == pad for draft in drafts) and pad not in s.scratchpad().winners
-        if known_of(s).past == made.id and not lost:
+        if s._hf.cold.known.of(recorded[0]) is not None and not lost:
             return made
     raise Conflict("this session is compacted all the time; try again")
 
