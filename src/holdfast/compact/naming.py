@@ -183,19 +183,24 @@ def _told(text: str) -> Iterator[str]:
 
 def _some(names: Iterable[str]) -> tuple[str, ...]:
     """Each once, short and on one line, not too many."""
+    told = (name for name in names if name and not name.isspace())
+    return _once(cut(one_line(name), _LONGEST) for name in told)
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    """Each once, not too many."""
     found: dict[str, None] = {}
     for name in names:
-        if name and not name.isspace():
-            found.setdefault(cut(one_line(name), _LONGEST))
-            if len(found) == MOST:
-                break
+        found.setdefault(name)
+        if len(found) == MOST:
+            break
     return tuple(found)
 
 
 def together(one: Facts, other: Facts) -> Facts:
     """The facts of two spans."""
     return Facts(
-        **{name: _some(_in_turn(getattr(one, name), getattr(other, name))) for name in _SORTS}
+        **{name: _once(_in_turn(getattr(one, name), getattr(other, name))) for name in _SORTS}
     )
 
 
