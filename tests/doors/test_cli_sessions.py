@@ -75,6 +75,17 @@ def test_status_shows_id_duration_events_tokens_scratchpad_and_checkpoints(proje
     assert answer["seconds"] == 26 * 3600
 
 
+def test_status_tells_what_is_open_in_a_few_lines(project: Any) -> None:
+    with holdfast.open() as hf:
+        s = hf.session(agent="coder").start()
+        for n in range(8):
+            s.error(f"KeyError {n}: " + "the price is missing " * 40)
+    out = project("status").out
+    assert "KeyError 4" in out
+    assert "and 3 more" in out
+    assert len(out.splitlines()) < 50
+
+
 def test_show_says_all_a_session_knows(project: Any) -> None:
     s = a_session()
     out = project("session", "show", s.id).out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,10 +15,14 @@ from holdfast.app.session import Session
 from holdfast.errors import Invalid
 from holdfast.model.compactions import Pressure
 from holdfast.model.memories import Memory, as_dict
-from holdfast.model.sessions import Checkpoint, SessionInfo, SessionState, SessionStatus
+from holdfast.model.sessions import Checkpoint, SessionInfo, SessionState, SessionStatus, Thread
+from holdfast.text.extract import cut
 
 from . import show
 from .program import DEFAULT, PLAIN, Common, app, opened
+
+#: of what is open, so many are told, in so many characters
+_THREADS, _LINE = 5, 160
 
 session = App(name="session", help="The conversations of agents.", default_parameter=PLAIN)
 app.command(session)
@@ -200,7 +205,7 @@ def show_status(found: SessionStatus) -> None:
             f"version {state.scratchpad.version}, {show.count(len(state.scratchpad.content), 'note')}",
         ),
         *((f"  {name}", show.one_line(value)) for name, value in state.scratchpad.content.items()),
-        ("open", "\n".join(f"{t.what}: {t.text}" for t in state.threads[:5]) or "nothing"),
+        ("open", _open(state.threads) or "nothing"),
         (
             "checkpoints",
             f"{len(state.checkpoints)}, last: {last.why} (event {last.event_seq})"
@@ -214,6 +219,13 @@ def show_status(found: SessionStatus) -> None:
         ("snapshot", f"event {found.snapshot_seq} of {found.through}"),
     ]
     show.table(("status", ""), [row for row in rows if row[1] != ""])
+
+
+def _open(threads: Sequence[Thread]) -> str:
+    """The first of what is open, each on a line, and how many more there are."""
+    told = [cut(f"{one.what}: {one.text}", _LINE) for one in threads[:_THREADS]]
+    more = len(threads) - len(told)
+    return "\n".join([*told, *([f"and {more} more"] if more else [])])
 
 
 def _compacted(found: SessionStatus) -> str:
