@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import holdfast
+from holdfast.app import compacting
 from holdfast.compose.history import Turns
 from holdfast.model.events import Event
 from tests.app.places import out_of_place
@@ -121,6 +122,30 @@ def test_compacting_is_for_the_largest_window_of_the_latest_contexts(
     s.context("a title for this", window=700, budget=0)
     s.compact("the heron")
     assert [one["window"] for one in _said(hf)] == [700, 20_000]
+
+
+def test_a_context_without_a_window_is_one_of_them(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    worked(s, 20)
+    s.context("item 3", budget=0)
+    s.context("a title for this", window=700, budget=0)
+    worked(s, 5)
+    s.compact("the heron")
+    assert s.context("item 3", budget=0).tokens > 1_000
+    assert s.checkpoint().tokens > 1_000
+
+
+def test_what_reaches_less_far_than_another_builds_on_that_one(
+    hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s = hf.session(agent="coder", session_id="s")
+    for n in range(1_500):
+        s.assistant(f"step {n}")
+    s.context("item", window=4_000, budget=0)
+    through = _said(hf)[-1]["through"]
+    monkeypatch.setattr(compacting, "_MOST_EVENTS", 1_000)
+    made = s.compact("item", window=400_000, to=2_000)
+    assert made is None or made.through >= through
 
 
 def test_a_window_that_is_hardly_larger_reads_no_more_than_it_can_hold(

@@ -60,8 +60,12 @@ def test_a_summary_is_made_only_where_it_stays_and_the_latest_first(
     )
     both = planning.joined(Past(shorts=earlier), new)
     left = planning.settled(both, planning.Space(room=space + lines, lines=lines, span=60), count)
-    assert asked == sorted(asked, reverse=True)
-    assert {first for first, _ in asked} == {span.first for span in left.shorts if span.by == "m"}
+    never = {span.first for span in new.shorts if span.stays}
+    others = [one for one in asked if one[0] not in never]
+    assert asked == [*(one for one in asked if one[0] in never), *others]
+    assert others == sorted(others, reverse=True)
+    short = {span.first for span in left.shorts if span.by == "m"}
+    assert {first for first, _ in others} == short - never
 
 
 @settings(max_examples=examples(120))

@@ -75,11 +75,8 @@ class Compactor:
         """Make room; None when nothing would leave. `first` is done once something will."""
         for _ in range(_MOST_TRIES):
             known = known_of(self._s)
-            stands = standing_in(self._s, known, self._turns, self._count, self._limit)
+            stands, events = self._stands(known)
             earlier, through = (stands.past, stands.through) if stands else (Past(), 0)
-            fewest = len(earlier.kept) + _FEWEST_EVENTS
-            most = max(fewest, _MOST_EVENTS - len(summed(earlier)))
-            events = window(self._s, replace(known, through=through), earlier)[:most]
             through = max([through, *(event.event_seq for event in events[-1:])])
             terms = _terms(self._settings, room)
             if stands is not None and (through, terms) == (stands.through, stands.terms):
@@ -96,6 +93,24 @@ class Compactor:
                 self._hf.cold.take(made.id)
                 return made
         raise Conflict("this session is compacted all the time; try again")
+
+    def _stands(self, known: Epochs) -> tuple[Compaction | None, list[Event]]:
+        """The compaction this one builds on, and what is to be decided about.
+
+        One event takes in so many at most; what reaches less far than the newest builds on that one.
+        """
+        stands = standing_in(self._s, known, self._turns, self._count, self._limit)
+        events = self._taken_in(known, stands)
+        if len(events) >= _FEWEST_EVENTS:
+            newest = compactions.standing(self._hf, known)
+            if newest is not None and events[-1].event_seq < newest.through:
+                return newest, self._taken_in(known, newest)
+        return stands, events
+
+    def _taken_in(self, known: Epochs, stands: Compaction | None) -> list[Event]:
+        past, through = (stands.past, stands.through) if stands else (Past(), 0)
+        most = max(len(past.kept) + _FEWEST_EVENTS, _MOST_EVENTS - len(summed(past)))
+        return window(self._s, replace(known, through=through), past)[:most]
 
     def _made(
         self, earlier: Past, events: Sequence[Event], prompt: str, room: Room, trigger: str

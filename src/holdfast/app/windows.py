@@ -107,9 +107,11 @@ def chosen_by(settings: CompactSettings, strategy: str | None) -> CompactSetting
 
 def limit_in(s: Session, given: int | None, model: str) -> int:
     """The same for a session: where nobody says, the largest window of its latest contexts."""
-    largest = max((epoch.window for epoch in known_of(s).epochs), default=0)
-    named = given is not None or model
-    return limit_of(s._hf, given, model) if named or not largest else largest
+    if given is not None or model:
+        return limit_of(s._hf, given, model)
+    usual = 2 * s._hf.settings.compose.history_tokens
+    latest = [epoch.window or usual for epoch in known_of(s).epochs if epoch.first]
+    return max(latest) if latest else limit_of(s._hf, None, "")
 
 
 def limit_of(hf: Holdfast, given: int | None, model: str) -> int:

@@ -53,15 +53,20 @@ def decide(
     floor: float = 0.0,
 ) -> Left | None:
     """What becomes of a window; None when nothing would leave it. Likeness below `floor` is none."""
-    answered = any(chunk.turn for chunk in window.chunks)
-    earlier = planning.lasting(window.earlier, answered=answered)
+    window = _up_to_date(window)
+    earlier = window.earlier
     lasting = sum(planning.size(span, count) for span in earlier.shorts if span.stays)
     lines = _room_for_lines(window, settings)
     verdicts = _verdicts(window, settings, (lines, lasting), floor)
     kept = sum(one.tokens for one in verdicts if one.verdict == "keep")
     short = [one for one in verdicts if one.verdict == "summarize"]
     space = _space(window, settings, lines, _Taken.of(kept, lasting, short, settings))
-    shorts = planning.Shorts(room=space.room - lines, count=count, earlier=earlier.shorts)
+    shorts = planning.Shorts(
+        room=space.room - lines,
+        count=count,
+        earlier=earlier.shorts,
+        never=space.room - space.lines,
+    )
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
     if not new.lines and not new.shorts:
         return None
@@ -78,11 +83,19 @@ def decide(
     )
 
 
+def _up_to_date(window: Window) -> Window:
+    """The same; where the person said something since, the summary of a question may leave."""
+    asked = planning.asked_last(window.earlier)
+    if asked is None or not any(one.turn and one.first > asked.last for one in window.chunks):
+        return window
+    return replace(window, earlier=planning.answered(window.earlier))
+
+
 class _Taken(msgspec.Struct, frozen=True):
     """What stands beside lines, in tokens."""
 
     kept: int
-    #: summaries, and those of what never leaves
+    #: summaries, and at least those of what never leaves
     short: int
     never: int
 
@@ -91,9 +104,10 @@ class _Taken(msgspec.Struct, frozen=True):
         cls, kept: int, lasting: int, short: Sequence[Decided], settings: CompactSettings
     ) -> _Taken:
         """So many tokens stay as they are; summaries of earlier compactions last, others are new."""
-        new = {one.id: strategies.cost(one, settings) for one in short}
-        never = sum(new[one.id] for one in short if one.why in strategies.NEVER)
-        return cls(kept, lasting + sum(new.values()), lasting + never)
+        new = sum(strategies.cost(one, settings) for one in short)
+        never = [one.tokens for one in short if one.why in strategies.NEVER]
+        least = sum(strategies.summary_size(one, settings) // 2 + strategies.MARKS for one in never)
+        return cls(kept, lasting + new, lasting + least)
 
 
 def _space(window: Window, settings: CompactSettings, lines: int, taken: _Taken) -> planning.Space:
@@ -146,7 +160,9 @@ def _verdicts(
     window: Window, settings: CompactSettings, beside: tuple[int, int], floor: float
 ) -> Sequence[Decided]:
     chunks, (lines, lasting) = window.chunks, beside
+    question = planning.asked_last(window.earlier)
     last = next((chunk.text for chunk in reversed(chunks) if chunk.turn), "")
+    last = question.text if question is not None else last
     alike = scoring.likeness(window.prompt or last, [chunk.text for chunk in chunks])
     alike = [one if one >= floor else 0.0 for one in alike]
     scores = scoring.scores(chunks, alike, window.now, settings)
@@ -157,5 +173,6 @@ def _verdicts(
             room=window.room.beside(lines + lasting),
             never=max(0, window.room.most - _fewest(window, lines) - lasting),
             settings=settings,
+            answered=question.last if question is not None else 0,
         )
     )

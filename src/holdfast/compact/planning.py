@@ -19,8 +19,8 @@ from holdfast.text.levels import fitted
 from holdfast.text.spoken import said, shortened_as, speaker
 
 from . import naming
-from .chunks import Chunk
-from .strategies import MARKS, NEVER, summary_size
+from .chunks import Chunk, stays
+from .strategies import MARKS, NEVER, shortest, summary_size
 
 Count = Callable[[str], int]
 #: a summary of the events of a span in so many tokens, and who wrote it; None where there is none
@@ -48,6 +48,20 @@ class Shorts(msgspec.Struct, frozen=True, kw_only=True):
     room: int
     count: Count
     earlier: tuple[Span, ...] = ()
+    #: what those that never leave may take, where lines are as few as can be
+    never: int = 0
+
+    def share(self, every: Sequence[int], never: Sequence[int]) -> float:
+        """Which part of what they should take there is for new ones that never leave.
+
+        It is half at least, though others find no room, and less only where they have none themselves.
+        """
+        there = sum(size(one, self.count) for one in self.earlier if one.stays)
+        part = min(1.0, max(0.5, self._part(self.room - there, every)))
+        return min(part, self._part(self.never - there, never))
+
+    def _part(self, room: int, wanted: Sequence[int]) -> float:
+        return max(0, room - MARKS * len(wanted)) / max(1, sum(wanted))
 
     def beside(self, span: Span, written: Sequence[Span]) -> int:
         """What there is for the summary of a span, beside those that stay longer than it."""
@@ -58,6 +72,11 @@ class Shorts(msgspec.Struct, frozen=True, kw_only=True):
 def size(span: Span, count: Count) -> int:
     """Tokens of a summary with its marks."""
     return count(span.text) + MARKS
+
+
+_Judged = tuple[Chunk, Decided]
+#: a span that leaves, its events, and whether it is summarised
+_Left = tuple[Span, list[Event], Verdict]
 
 
 def planned(
@@ -73,27 +92,18 @@ def planned(
     Summaries are made from the latest to the oldest, as long as they will find room; first of what
     never leaves, which has room.
     """
-    left: list[tuple[Span, list[Event], Verdict]] = []
+    left: list[_Left] = []
     kept: list[int] = []
     pairs = zip(chunks, verdicts, strict=True)
-    for (verdict, stays, _), some in groupby(pairs, lambda pair: _alike(*pair)):
+    for (verdict, never, _), some in groupby(pairs, lambda pair: _alike(*pair)):
         together = list(some)
         if verdict == "keep":
             kept += [seq for chunk, _ in together for seq in chunk.seqs]
             continue
         for part in _spans(together, settings.span_tokens):
             there = [events[seq] for chunk, _ in part for seq in chunk.seqs]
-            left.append((replace(_span(part, there), stays=stays), there, verdict))
-    written: list[Span] = []
-    for span, there, verdict in sorted(left, key=lambda one: (not one[0].stays, -one[0].first)):
-        room, wanted = shorts.beside(span, written), summary_size(span.tokens, settings)
-        made = None
-        if span.stays:
-            made = summarize(there, wanted)
-        elif verdict == "summarize" and 2 * room >= wanted:
-            made = summarize(there, min(wanted, room))
-        if made is not None:
-            written.append(replace(span, text=made[0], by=made[1]))
+            left.append((replace(_span(part, there), stays=never), there, verdict))
+    written = _summaries(left, summarize, settings, shorts)
     short = {span.first for span in written}
     return Past(
         lines=tuple(_as_line(span) for span, _, _ in left if span.first not in short),
@@ -102,14 +112,38 @@ def planned(
     )
 
 
+def _summaries(
+    left: Sequence[_Left], summarize: Summarize, settings: CompactSettings, shorts: Shorts
+) -> list[Span]:
+    """The summaries there is room for, one after the other."""
+    written: list[Span] = []
+    asked = [span for span, _, verdict in left if verdict == "summarize"]
+    sizes = [summary_size(span.tokens, settings) for span in asked]
+    never = [wanted for span, wanted in zip(asked, sizes, strict=True) if span.stays]
+    share = shorts.share(sizes, never)
+    for span, there, verdict in sorted(left, key=lambda one: (not one[0].stays, -one[0].first)):
+        room, wanted = shorts.beside(span, written), summary_size(span.tokens, settings)
+        made = None
+        if span.stays:
+            size_ = max(shortest(span.tokens), int(share * wanted))
+            made = summarize(there, size_) or summarize(_marked(there), size_)
+        elif verdict == "summarize" and 2 * room >= wanted:
+            made = summarize(there, min(wanted, room))
+        if made is not None:
+            written.append(replace(span, text=made[0], by=made[1]))
+    return written
+
+
+def _marked(events: Sequence[Event]) -> list[Event]:
+    """Those for which a chunk never leaves: pinned, or what the person said."""
+    return [one for one in events if stays(one) == "pinned" or one.kind == "user_message"]
+
+
 def _alike(chunk: Chunk, one: Decided) -> tuple[Verdict, str, str]:
     """Equal where chunks in a row can be one span; what never leaves has its own."""
     if one.verdict != "summarize" or one.why not in NEVER:
         return one.verdict, "", ""
     return one.verdict, chunk.stays if chunk.stays in NEVER else one.why, chunk.id
-
-
-_Judged = tuple[Chunk, Decided]
 
 
 def _spans(judged: Sequence[_Judged], most: int) -> Iterator[list[_Judged]]:
@@ -172,10 +206,13 @@ def by_rule(count: Count) -> Summarize:
 # ---- what earlier compactions left -------------------------------------------------------------------
 
 
-def lasting(earlier: Past, *, answered: bool) -> Past:
-    """The same where summaries of what was asked may leave, if the person said something since."""
-    if not answered:
-        return earlier
+def asked_last(earlier: Past) -> Span | None:
+    """The summary of what the person said last, if that was summarised."""
+    return next((one for one in reversed(earlier.shorts) if one.stays == "asked"), None)
+
+
+def answered(earlier: Past) -> Past:
+    """The same where summaries of what was asked may leave."""
     shorts = (replace(one, stays="") if one.stays == "asked" else one for one in earlier.shorts)
     return replace(earlier, shorts=tuple(shorts))
 

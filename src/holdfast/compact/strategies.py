@@ -50,6 +50,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     #: and what never leaves may take, where those lines are as few as can be
     never: int
     settings: CompactSettings
+    #: what the person said up to this event is answered, but for a question whose summary stands
+    answered: int = 0
 
 
 def decided(task: Task) -> list[Decided]:
@@ -125,7 +127,7 @@ def _protected(task: Task, judged: Sequence[_Judged]) -> list[_Judged]:
     """The verdicts, with what stays whatever it is worth."""
     found = list(judged)
     count = len(task.chunks)
-    asked = [n for n, chunk in enumerate(task.chunks) if chunk.turn]
+    asked = [n for n, chunk in enumerate(task.chunks) if chunk.turn and chunk.first > task.answered]
     for n, chunk in enumerate(task.chunks):
         if asked and n == asked[-1]:
             found[n] = ("keep", "asked")
@@ -274,6 +276,11 @@ def cost(one: Decided, settings: CompactSettings) -> int:
         return 0
     # what never leaves has a summary of its own
     return summary_size(one.tokens, settings) + (MARKS if one.why in NEVER else 0)
+
+
+def shortest(tokens: int) -> int:
+    """How short the summary of what never leaves may become where there is little room."""
+    return min(tokens, _LEAST // 2)
 
 
 def summary_size(tokens: int, settings: CompactSettings) -> int:
