@@ -2,7 +2,7 @@
 
 What is written down about a question holds its words. It names that event as its source, so that whoever
 erases the event, and everything reachable from it, erases those words too; also where that event left
-its window long ago.
+its window long ago, and where the search index cannot be opened.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from holdfast.errors import Damaged
+from holdfast.errors import Damaged, HoldfastError
 from holdfast.model.events import Event
 from holdfast.model.search import Wanted
-from holdfast.recall.pages import wording
+from holdfast.recall.pages import SEARCHED, wording
 from holdfast.text.spoken import beyond, said
 
-from . import bodies
+from . import bodies, situation
 from .asking import Asked, latest, mended
 from .telling import redacted
 
@@ -37,8 +37,20 @@ def said_as(s: Session, shown: Iterable[Event], prompt: str) -> str:
     asked = redacted_prompt.strip()
     if not asked:
         return ""
-    same = [event.event_id for event in shown if _says(s._hf, event, asked)]
-    return same[-1] if same else _found(s, {asked, redacted_prompt})
+    among_shown = _last_saying(s._hf, shown, asked)
+    if among_shown:
+        return among_shown
+    try:
+        return _found(s, {asked, redacted_prompt})
+    except HoldfastError as exc:
+        s._hf.tell(f"which message a question is was found without the index: {exc}")
+        searched = (event for event in situation.spoken_in(s, 0) if event.kind in SEARCHED)
+        return _last_saying(s._hf, searched, asked)
+
+
+def _last_saying(hf: Holdfast, events: Iterable[Event], asked: str) -> str:
+    same = [event.event_id for event in events if _says(hf, event, asked)]
+    return same[-1] if same else ""
 
 
 def _says(hf: Holdfast, event: Event, asked: str) -> bool:
