@@ -9,6 +9,8 @@ import pytest
 
 import holdfast
 from holdfast.app.quoting import said_as
+from holdfast.errors import NotFound
+from holdfast.text.spoken import bodies_of
 from tests.app.test_cold import talk
 from tests.recall.replays import Ticking
 
@@ -36,6 +38,29 @@ def without_index(hf: holdfast.Holdfast, folder: Path) -> holdfast.Holdfast:
     in_its_place.mkdir()
     (in_its_place / "something").touch()
     return opened(folder)
+
+
+@pytest.mark.parametrize("text", [QUESTION, QUESTION + LONG])
+@pytest.mark.parametrize(("before", "behind"), [("", ""), ("", "\n\n"), (" \n", ""), ("", " ")])
+def test_space_around_a_message_is_no_part_of_its_words(
+    hf: holdfast.Holdfast, text: str, before: str, behind: str
+) -> None:
+    s = hf.session(agent="coder", session_id="long").start()
+    said = s.user(f"{before}{text.strip()}{behind}")
+    s.user(text.strip() + ".")
+    for asked in (text.strip(), f"{text.strip()}\n", f"{before}{text.strip()}{behind}"):
+        assert said_as(s, (), asked) == said.event_id
+
+
+def test_a_long_message_whose_body_is_lost_is_found_as_it_was_said(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="long").start()
+    said = s.user(QUESTION + LONG.strip())
+    (body,) = bodies_of(said).values()
+    for file in Path(hf.folder).rglob(f"*{body}*"):
+        file.unlink()
+    with pytest.raises(NotFound):
+        list(hf.blobs.read(body))
+    assert said_as(s, (), QUESTION + LONG) == said.event_id
 
 
 @pytest.mark.parametrize("more", ["", LONG])

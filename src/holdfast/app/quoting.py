@@ -33,15 +33,14 @@ def said_as(s: Session, shown: Iterable[Event], prompt: str) -> str:
 
     Where one of those that are shown does, the last of them is meant, and nothing is searched.
     """
-    redacted_prompt = redacted(s._hf, prompt)
-    asked = redacted_prompt.strip()
+    asked = redacted(s._hf, prompt).strip()
     if not asked:
         return ""
     among_shown = _last_saying(s._hf, shown, asked)
     if among_shown:
         return among_shown
     try:
-        return _found(s, {asked, redacted_prompt})
+        return _found(s, asked)
     except HoldfastError as exc:
         s._hf.tell(f"which message a question is was found without the index: {exc}")
         searched = (event for event in situation.spoken_in(s, 0) if event.kind in SEARCHED)
@@ -63,11 +62,9 @@ def _says(hf: Holdfast, event: Event, asked: str) -> bool:
         return False
 
 
-def _found(s: Session, texts: Iterable[str]) -> str:
-    """The last event of a session that says one of these texts, what ran out included."""
-    wanted = Wanted(
-        agent=s.agent, session=s.id, any_label=tuple(map(wording, texts)), now=0, ended=True
-    )
+def _found(s: Session, asked: str) -> str:
+    """The last event of a session that says this, what ran out included."""
+    wanted = Wanted(agent=s.agent, session=s.id, labels=(wording(asked),), now=0, ended=True)
     asker = Asked(user=s.principal)
     turns = mended(s._hf, asker, lambda: latest(s._hf, [s.principal], wanted, 1))
     return max(turns, key=lambda turn: turn.event_seq).id if turns else ""
