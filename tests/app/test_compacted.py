@@ -9,9 +9,12 @@ import pytest
 
 import holdfast
 from holdfast.app import compacted
+from holdfast.app.rebuild import rebuild
 from holdfast.errors import Damaged, NotFound
+from tests.app.conversations import erased
 from tests.app.hosts import Host, notes
 from tests.app.test_cold import talk
+from tests.app.test_cold_damaged import damaged, event
 from tests.recall.replays import Ticking
 
 
@@ -80,6 +83,42 @@ def test_one_that_cannot_be_read_hides_none_before_it(hf: holdfast.Holdfast) -> 
     assert [notice for notice in hf.notices if damaged.event_id in notice]
     with pytest.raises(Damaged, match="cannot be read"):
         s.compaction(damaged.event_id)
+
+
+@pytest.mark.filterwarnings("ignore::holdfast.app.holdfast.DamageWarning")
+@pytest.mark.parametrize("anew", [False, True])
+def test_one_whose_line_is_damaged_hides_none_before_it(hf: holdfast.Holdfast, anew: bool) -> None:
+    s = hf.session(agent="coder", session_id="one").start()
+    ids = [made(s, to) for to in (900, 700, 600)]
+    with damaged(hf, event(ids[1])) as later:
+        if anew:
+            rebuild(later)
+        found = later.session(agent="coder", session_id="one").compactions()
+        assert [one.id for one in found] == [ids[2], ids[0]]
+        assert [one for one in later.notices if ids[1] in one and "not listed" in one]
+
+
+def test_one_that_was_erased_hides_none_before_it(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="one").start()
+    ids = [made(s, to) for to in (900, 700, 600)]
+    erased(hf, ids[1])
+    assert [one.id for one in s.compactions()] == [ids[2], ids[0]]
+
+
+def test_what_a_host_shortened_hides_none_of_ours(hf: holdfast.Holdfast) -> None:
+    s = hf.session(agent="coder", session_id="one").start()
+    first = made(s, 600)
+    s.record("compacted", {"by": "host"}, origin="system")
+    assert [one.id for one in s.compactions()] == [first]
+    second = made(s, 500)
+    assert [one.id for one in s.compactions()] == [second, first]
+
+
+def test_the_last_ones_are_listed(hf: holdfast.Holdfast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compacted, "_MOST", 2)
+    s = hf.session(agent="coder", session_id="one").start()
+    ids = [made(s, to) for to in (900, 700, 600)]
+    assert [one.id for one in s.compactions()] == [ids[2], ids[1]]
 
 
 def test_every_decision_has_its_handle_and_begins_as_it_says(hf: holdfast.Holdfast) -> None:

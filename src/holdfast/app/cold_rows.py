@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice, takewhile
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -107,6 +107,14 @@ class ColdRows:
                 told |= ids
         return [found[key] for key in sorted(found, reverse=True) if found[key].living]
 
+    def latest(self, whose: Whose, most: int) -> list[ColdRow]:
+        """The last compactions of a session that count, the latest first."""
+
+        def ask(reading: Reading) -> list[ColdRow]:
+            return list(islice(_backwards(reading, whose), most))
+
+        return self._hf.views.read(ask)
+
     # ---- rows ------------------------------------------------------------------------------
 
     def _row(self, whose: Whose, place: int) -> ColdRow | None:
@@ -118,15 +126,7 @@ class ColdRows:
         """The compactions of a session behind one of them, the latest first."""
 
         def ask(reading: Reading) -> list[ColdRow]:
-            newest: ColdRow | None = reading.row(_VIEW, session_key(*whose))
-            place, found = newest.event_seq if newest is not None else 0, []
-            while place > last:
-                row: ColdRow | None = reading.row(_VIEW, compaction_key(*whose, place))
-                if row is None:
-                    break
-                found.append(row)
-                place = row.before
-            return found
+            return list(takewhile(lambda row: row.event_seq > last, _backwards(reading, whose)))
 
         return [self._whole(row) for row in self._hf.views.read(ask)]
 
@@ -176,6 +176,17 @@ class _Places:
     def back(self, chunk: str, place: int) -> bool:
         """Did a chunk come back after that compaction?"""
         return self._back.get(chunk, 0) > place
+
+
+def _backwards(reading: Reading, whose: Whose) -> Iterator[ColdRow]:
+    newest: ColdRow | None = reading.row(_VIEW, session_key(*whose))
+    place = newest.event_seq if newest is not None else 0
+    while place:
+        row: ColdRow | None = reading.row(_VIEW, compaction_key(*whose, place))
+        if row is None:
+            return
+        yield row
+        place = row.before
 
 
 def _chunk(row: ColdRow, one: Dropped, came_back: str | None) -> ColdChunk:

@@ -1,12 +1,12 @@
 """Compactions as a person reads them: which there were, and what each decided, in words and figures.
 
-What always holds: a session shows its own, and nobody else's; one that cannot be read is told, and
-those before it are listed all the same.
+What always holds: a session shows its own, and nobody else's; one that cannot be read, or that the log
+has no more, is told, and those before it are listed all the same; so are those before a compaction of
+its host.
 """
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import asdict
@@ -17,7 +17,6 @@ from holdfast.model.events import Event
 from holdfast.views.view import brief
 
 from . import compactions, sessions
-from .compacting import known_of
 from .history import at
 
 if TYPE_CHECKING:
@@ -37,11 +36,13 @@ class SessionCompactions:
         """Its compactions that can be read, the last one first."""
         s, found = cast("Session", self), []
         s.check()
-        for event in islice(compactions.backwards(s._hf, known_of(s)), _MOST):
+        for row in s._hf.cold.known.latest((s.principal, s.agent, s.id), _MOST):
             try:
-                found.append(compactions.read(s._hf, event))
+                found.append(compactions.read_at(s._hf, row.id))
             except Damaged as exc:
                 s._hf.tell(f"it is not listed: {exc}")
+            if row.lost:
+                s._hf.tell(f"it is not listed: {compactions.not_in_log(row.lost)}")
         return found
 
     def compaction(self, compaction_id: str) -> Compaction:

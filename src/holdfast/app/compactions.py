@@ -88,7 +88,8 @@ def cleaned(hf: Holdfast, past: Past) -> Past:
 def standing(hf: Holdfast, known: Epochs) -> Compaction | None:
     """The last compaction of a session that can be read; None where the plain log is what stands.
 
-    One that cannot be read is told in the notices, and the one it follows stands in its place.
+    One that cannot be read is told in the notices, and the one it follows stands in its place. Where
+    the log has one no more, that is told, and the plain log stands.
     """
     for event in backwards(hf, known):
         if event.erased:
@@ -131,12 +132,13 @@ def made_last(hf: Holdfast, known: Epochs) -> Event | None:
 
 
 def backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
-    """The last compaction of a session, the one it follows, and so on."""
+    """The last compaction of a session, the one it follows, and so on, as far as the log has them."""
     one, tried = known.past, set[str]()
     while one and one not in tried:
         tried.add(one)
         event = hf.log.find(one)
         if event is None:
+            hf.tell(not_in_log(one))
             return
         yield event
         before = event.payload.get("follows") if isinstance(event.payload, dict) else None
@@ -146,6 +148,19 @@ def backwards(hf: Holdfast, known: Epochs) -> Iterator[Event]:
 def is_ours(event: Event) -> bool:
     """Was it made here? A host that shortens its own conversation says so as well."""
     return isinstance(event.payload, dict) and event.payload.get("by") == OURS
+
+
+def not_in_log(compaction_id: str) -> str:
+    """What is said of one that is known, and that the log has no more."""
+    return f"the compaction {compaction_id} is not in the log any more"
+
+
+def read_at(hf: Holdfast, compaction_id: str) -> Compaction:
+    """What the compaction of that id did; Damaged also where the log has it no more."""
+    event = hf.log.find(compaction_id)
+    if event is None:
+        raise Damaged(not_in_log(compaction_id))
+    return read(hf, event)
 
 
 def read(hf: Holdfast, event: Event) -> Compaction:

@@ -27,13 +27,24 @@ def whole(event: Event, log: EventLog, tell: Callable[[str], None]) -> str:
     if note is None:
         return event.text
     try:
-        if isinstance(log, Bodied):
-            return b"".join(log.blobs.read(note["blob"])).decode("utf-8", "replace")
+        text = body(event, log)
     except HoldfastError as exc:
-        path = event.payload.get("path")
+        path, text = event.payload.get("path"), None
         tell(f"only the beginning of {path} can be found, the rest cannot be read: {exc}")
     head = note.get("head")
-    return event.text[:head] if type(head) is int else event.text
+    beginning = event.text[:head] if type(head) is int else event.text
+    return beginning if text is None else text
+
+
+def body(event: Event, log: EventLog) -> str | None:
+    """The whole of a text that is kept beside its line; None for one that is not.
+
+    HoldfastError where it cannot be read.
+    """
+    note = _long(event)
+    if note is None or not isinstance(log, Bodied):
+        return None
+    return b"".join(log.blobs.read(note["blob"])).decode("utf-8", "replace")
 
 
 def _long(event: Event) -> Mapping[str, Any] | None:

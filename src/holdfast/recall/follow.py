@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from holdfast.documents.shelved import Shelved
 from holdfast.documents.split import parts
-from holdfast.documents.whole import whole
+from holdfast.documents.whole import body, whole
 from holdfast.errors import HoldfastError, Unavailable
 from holdfast.model.documents import Said
 from holdfast.model.documents import said as said_of_documents
@@ -179,8 +179,15 @@ class Follower:
                 memory = said.get(event.event_seq)
             elif event.kind == "memory_restored":  # shelves that stay as they are do not know it
                 memory = restored.get(_about(event))
-            made.append(binder.turn(event) if memory is None else binder.memory(memory))
+            made.append(binder.turn(event, self._body) if memory is None else binder.memory(memory))
         return [page for page in made if page is not None]
+
+    def _body(self, event: Event) -> str | None:
+        """The whole of a long text; None where its line holds all of it, or it cannot be read."""
+        try:
+            return body(event, self._log)
+        except HoldfastError:
+            return None
 
     def _document(self, binder: Binder, event: Event, told: Said, shelved: Shelved) -> list[Page]:
         """The parts of a new version; whatever is said of a document ends the version before it."""

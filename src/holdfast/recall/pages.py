@@ -35,7 +35,7 @@ from holdfast.text.words import analyse
 
 #: raised when pages, or the parts of documents, are made differently; what was indexed before is then
 #: indexed anew
-SHAPE = 6
+SHAPE = 7
 #: memories of this importance are found by a label of their own
 IMPORTANT = 0.8
 #: events that say something somebody may want to find
@@ -62,6 +62,7 @@ _KEPT = 64
 _DIGEST = 32
 
 Recent = Callable[[str, str], list[Passage]]
+Body = Callable[[Event], str | None]
 
 
 class Binder:
@@ -73,8 +74,11 @@ class Binder:
         #: the words of the latest passages of a session, each with the number of its turn
         self._said: dict[tuple[str, str], deque[tuple[int, list[str]]]] = {}
 
-    def turn(self, event: Event) -> Page | None:
-        """The page of an event; None for one that is nobody's or says nothing."""
+    def turn(self, event: Event, body: Body) -> Page | None:
+        """The page of an event; None for one that is nobody's or says nothing.
+
+        Of a long text all is asked for, from its body, to know it by its exact words.
+        """
         text = event.text if event.kind in _ROLES else event.words
         if event.erased or event.kind not in SEARCHED or not event.user or not text.strip():
             return None
@@ -96,7 +100,7 @@ class Binder:
                     "scope:session",
                     f"what:{event.kind}",
                     *_says(event.kind, text),
-                    worded(event),
+                    worded(event, body(event)),
                 ),
                 length=words,
             ),
@@ -241,15 +245,21 @@ def title_of(document: Document) -> str:
     return next(found, "").removeprefix("title:")
 
 
-def worded(event: Event) -> str:
-    """The label of what says exactly the same: an event is found by all of its words, too."""
-    body = bodies_of(event).get("/text")
-    return f"words:{body[:_DIGEST]}" if body else wording(said(event).strip())
+def worded(event: Event, body: str | None) -> str:
+    """The label of what says exactly the same: an event is found by all of its words, too.
+
+    A long text whose body cannot be read is known by the hash that body is kept under.
+    """
+    digest = bodies_of(event).get("/text")
+    if digest and body is None:
+        return f"words:{digest[:_DIGEST]}"
+    return wording(said(event) if body is None else body)
 
 
 def wording(text: str) -> str:
-    """The label of the turns that say exactly this."""
-    return f"words:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:_DIGEST]}"
+    """The label of the turns that say exactly this; space around it says nothing."""
+    exact = text.strip().encode("utf-8", "surrogatepass")
+    return f"words:{sha256(exact).hexdigest()[:_DIGEST]}"
 
 
 def _says(kind: str, text: str) -> tuple[str, ...]:
