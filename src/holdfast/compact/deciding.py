@@ -68,7 +68,8 @@ def decide(
         never=space.room - space.lines,
     )
     new = planning.planned(window.chunks, verdicts, window.events, summarize, settings, shorts)
-    if not new.lines and not new.shorts:
+    fits = kept + planning.taken(earlier, count) <= window.room.most
+    if fits and not new.lines and not new.shorts:
         return None
     shown = _shown(window, verdicts)
     joined = planning.joined(earlier, new)

@@ -301,6 +301,13 @@ def left_with_it(gone: Iterable[Summed]) -> tuple[Decided, ...]:
     )
 
 
+def taken(past: Past, count: Count) -> int:
+    """Tokens of everything that stands in the place of what left, with what stands around it."""
+    lines = sum(count(line.text) + _HANDLE for line in past.lines)
+    shorts = sum(count(f"\nalso: {one.names}") + size(one, count) for one in past.shorts)
+    return (lines + MARKS if past.lines else 0) + shorts
+
+
 def lines_room(count: int, line: int) -> int:
     """Tokens of so many lines, with what stands around them."""
     return MARKS + count * (line + _HANDLE)
