@@ -201,11 +201,11 @@ def _step_down_late(task: Task, found: list[Decided], held: int) -> None:
 
 
 def _step_down_free(task: Task, found: list[Decided], held: int) -> None:
-    """Summaries first, those of the last chunks among them, then what is worth keeping."""
+    """Summaries first, those of the last chunks after all others, then what is worth keeping."""
     room, end = task.room, len(found) - 1
     free = [n for n, one in enumerate(found) if one.why not in _STAYS]
     free = [n for n in free if n != end or found[n].why != "no_room"]
-    by_worth = sorted(free, key=lambda n: (found[n].score, n))
+    by_worth = sorted(free, key=lambda n: (found[n].why == "no_room", found[n].score, n))
     short = [n for n in by_worth if found[n].verdict == "summarize"]
     worth = [n for n in by_worth if found[n].verdict == "keep"]
     most = min(room.most, max(room.aim, held + _for_summaries(task)))
