@@ -183,7 +183,7 @@ def _recovered(hf: holdfast.Holdfast, s: holdfast.Session, chunk: str, events: l
             assert part.payload == event.payload
 
 
-@settings(max_examples=examples(40), phases=AS_FOUND)
+@settings(max_examples=examples(15), phases=AS_FOUND)
 @given(
     histories, st.lists(st.builds(Step, st.sampled_from(AGAIN), st.integers(0, 7), texts, windows))
 )
