@@ -41,7 +41,7 @@ def _no_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- the hard limit ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=examples(30), phases=AS_FOUND)
+@settings(max_examples=examples(20), phases=AS_FOUND)
 @given(histories, windows, texts)
 def test_no_context_passes_its_window_and_any_model_takes_its_messages(
     history: list[Step], window: int, query: str

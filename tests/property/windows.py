@@ -144,14 +144,14 @@ class Told:
 
     def do_huge(self, step: Step) -> None:
         say = self.s.user if step.which % 2 else self.s.assistant
-        say(f"{step.text}\n" * 500)
+        say(f"{step.text}\n" * 200)
 
     def do_huge_result(self, step: Step) -> None:
         call = f"h{self._n}"
         self.s.tool_call(
             "Bash", {"command": step.text * (80 if step.which > 5 else 1)}, call_id=call
         )
-        self.s.tool_result("Bash", f"{step.text}\n" * 900, call_id=call)
+        self.s.tool_result("Bash", f"{step.text}\n" * 300, call_id=call)
 
     def do_erase(self, step: Step) -> None:
         """Something that was said is gone for good, unless it is pinned."""
