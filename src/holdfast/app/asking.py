@@ -153,9 +153,11 @@ def logs(hf: Holdfast, asked: Asked) -> list[Holdfast]:
     ]
 
 
-def latest(log: Holdfast, owners: Sequence[str], wanted: Wanted, most: int) -> list[Document]:
+def latest(
+    log: Holdfast, owners: Sequence[str], wanted: Wanted, most: int, *, by_words: bool = False
+) -> list[Document]:
     """The latest documents of each of these owners' shelves in a log, at most so many each."""
-    with log.library.shelves(owners, wanted) as shelves:
+    with log.library.shelves(owners, wanted, by_words=by_words) as shelves:
         return [
             document
             for shelf in shelves

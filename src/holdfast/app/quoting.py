@@ -66,5 +66,5 @@ def _found(s: Session, asked: str) -> str:
     """The last event of a session that says this, what ran out included."""
     wanted = Wanted(agent=s.agent, session=s.id, labels=(wording(asked),), now=0, ended=True)
     asker = Asked(user=s.principal)
-    turns = mended(s._hf, asker, lambda: latest(s._hf, [s.principal], wanted, 1))
+    turns = mended(s._hf, asker, lambda: latest(s._hf, [s.principal], wanted, 1, by_words=True))
     return max(turns, key=lambda turn: turn.event_seq).id if turns else ""

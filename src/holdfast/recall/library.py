@@ -78,9 +78,17 @@ class Library:
 
     @contextmanager
     def shelves(
-        self, owners: Sequence[str], wanted: Wanted, unfinished: frozenset[int] = frozenset()
+        self,
+        owners: Sequence[str],
+        wanted: Wanted,
+        unfinished: frozenset[int] = frozenset(),
+        *,
+        by_words: bool = False,
     ) -> Iterator[list[Shelf]]:
-        """The shelves of these owners; what is read inside belongs to one position."""
+        """The shelves of these owners; what is read inside belongs to one position.
+
+        Who asks `by_words` alone needs no vectors: none are made for that.
+        """
         with self._one_at_a_time():
             self.up_to_date()
             followers = [f for f in (self._main, self._tail) if f is not None]
@@ -90,7 +98,8 @@ class Library:
                     for follower in followers
                     for shelf in _shelves(follower, self.project, owners, wanted, unfinished)
                 ]
-        self._fill_behind()
+        if not by_words:
+            self._fill_behind()
 
     def embedders(self) -> list[Embedder]:
         """Those whose vectors are searched, the best last."""
