@@ -109,13 +109,14 @@ def test_many_calls_made_together_of_which_one_is_pinned_are_summarised(
 
 def test_the_summary_of_a_question_may_leave_once_another_is_asked(hf: holdfast.Holdfast) -> None:
     s = hf.session(agent="coder", session_id="s")
-    s.user("QUESTION: " + "is this the stripe? " * 2_000)
-    s.assistant("It is.")
-    shortened = s.context("", window=4_000, budget=0).sections["history"]
-    assert "QUESTION" in shortened
+    worked(s, 20)
+    asked = s.user("QUESTION: " + " ".join(f"please look at stripe {n}," for n in range(60)))
+    s.assistant("I will look at it.")
+    compacted(s, to=400, window=4_000)
+    assert asked.event_seq in summed(held(s, 4_000).past)
     worked(s, 60)
-    s.context("", window=4_000, budget=0)
-    assert all(not one.stays for one in held(s, 4_000).past.shorts)
+    compacted(s, to=400, window=4_000)
+    assert not stands(s, 4_000, asked)
 
 
 RULE = "Always ask before you touch table 7."

@@ -138,12 +138,18 @@ def test_a_forecast_waits_for_what_a_compaction_waits_for(tmp_path: Path) -> Non
         assert hf.activity.read("compaction")
 
 
+def talked(hf: holdfast.Holdfast, turns: int) -> holdfast.Session:
+    """A session of so many long turns."""
+    s = hf.session(agent="coder", session_id="s").start()
+    for n in range(turns):
+        s.user(f"Question {n}? {LONG}")
+        s.assistant(f"Answer {n}. {LONG}")
+    return s
+
+
 def test_another_window_is_measured_by_what_a_context_of_it_would_be_shown(tmp_path: Path) -> None:
     with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
-        s = hf.session(agent="coder", session_id="s").start()
-        for n in range(12):
-            s.user(f"Question {n}? {LONG}")
-            s.assistant(f"Answer {n}. {LONG}")
+        s = talked(hf, 12)
         before = s.pressure(window=100_000)
         s.context("a title", window=2_000, budget=0)
         assert s.pressure(window=2_000) == s.pressure()
@@ -158,10 +164,7 @@ def test_another_window_is_measured_by_what_a_context_of_it_would_be_shown(tmp_p
 
 def test_a_large_window_is_no_fuller_for_what_a_small_one_left_out(tmp_path: Path) -> None:
     with holdfast.open(tmp_path / "home", project="p", user="ana", now=Ticking()) as hf:
-        s = hf.session(agent="coder", session_id="s").start()
-        for n in range(6):
-            s.user(f"Question {n}? {LONG}")
-            s.assistant(f"Answer {n}. {LONG}")
+        s = talked(hf, 6)
         s.compact("what now?", window=100_000, to=500)
         left = s.pressure(window=100_000)
         s.user(f"And now? {LONG}")

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.app import compacted
-from holdfast.app import sessions as sessions_app
 from holdfast.app.holdfast import Holdfast
 from holdfast.model.compactions import ARCHIVED, Compaction, Named
 
 from . import show
 from .program import DEFAULT, Common, opened
 from .receipts import plain
-from .sessions import MINE, Whose, session
+from .sessions import MINE, Whose, one_of, session
 
 _VERDICTS = {"keep": "stays", "summarize": "summarised", "drop": "left"}
 
@@ -31,8 +30,7 @@ def compactions(
         Default: the one that was active last.
     """
     with opened(common) as hf:
-        s = sessions_app.resumed(hf, session_id, hf._whose(whose.user), whose.agent)
-        found = s.compactions()
+        found = one_of(hf, session_id, whose).compactions()
         if common.json:
             show.as_json([_in_figures(one) for one in found])
         elif not found:

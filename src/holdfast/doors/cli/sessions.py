@@ -303,7 +303,7 @@ def _point(of: Checkpoint) -> tuple[str, str]:
     )
 
 
-def _session(hf: Holdfast, session_id: str | None, whose: Whose) -> Session:
+def one_of(hf: Holdfast, session_id: str | None, whose: Whose) -> Session:
     """The session of that id, or the one that was active last."""
     info = hf.state(session_id, agent=whose.agent, user=whose.user).info
     return hf.session(agent=info.agent or "", user=info.user, session_id=info.id)
@@ -321,7 +321,7 @@ def checkpoints(
         Default: the one that was active last.
     """
     with opened(common) as hf:
-        found = _session(hf, session_id, whose).checkpoints()
+        found = one_of(hf, session_id, whose).checkpoints()
         if common.json:
             show.as_json(found)
         elif not found:
@@ -355,7 +355,7 @@ def resume(
     number = checkpoint.isascii() and checkpoint.isdigit()
     known: str | int = int(checkpoint[:16]) if number else checkpoint
     with opened(common) as hf:
-        made = _session(hf, session, whose).resume_from(known)
+        made = one_of(hf, session, whose).resume_from(known)
         if common.json:
             show.as_json(made)
         else:
